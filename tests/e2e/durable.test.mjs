@@ -159,7 +159,7 @@ describe("in a cluster", () => {
     for (const id of ids) {
       await assert.rejects(look(ann, id, "timer"));
     }
-    const listed = await cluster.command("match", "list");
+    const listed = await cluster.command("match", "list", "--dev");
     for (const id of ids) {
       assert.match(listed, new RegExp(`^${id.split(".")[0]} .*the database does not have`, "m"));
     }

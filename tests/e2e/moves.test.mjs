@@ -150,7 +150,7 @@ describe("sessions between nodes", () => {
     // The one by a signal, as a process manager does it, the other by an operator's command elsewhere.
     await nodes[1].stop();
     await nodes[1].start();
-    const said = await nodes[0].command("drain", nodes[2].flags.name);
+    const said = await nodes[0].command("drain", nodes[2].flags.name, "--dev");
     assert.match(said, new RegExp(`${nodes[2].flags.name} has left the cluster`));
     assert.equal(await nodes[2].ended, 0);
     await nodes[2].start();

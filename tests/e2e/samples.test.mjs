@@ -41,6 +41,7 @@ function playable({ kind, text }) {
 const FILES = {
   "docs/guide/operating.md": { "etc/muster.yml": "data_dir: /var/lib/muster\nsession.token_expiry_sec: 7200\n" },
   "docs/guide/configuration.md": { "game.yml": "session.token_expiry_sec: 7200\n" },
+  "docs/guide/cluster.md": { "etc/nats/ca.pem": "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n" },
   "docs/guide/adopting-nakama.md": { "nakama.yml": "name: nakama\nsession:\n  token_expiry_sec: 7200\nlogger:\n  level: INFO\n" },
 };
 /** Addresses in samples, and what stands for them. */

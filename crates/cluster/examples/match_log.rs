@@ -12,6 +12,7 @@ use futures_util::future::join_all;
 use hdrhistogram::Histogram;
 use muster_cluster::match_log::files::{FileLogs, FileOptions};
 use muster_cluster::nats::{Nats, NatsOptions};
+use muster_cluster::seal::{Seal, SealUse};
 use muster_live::matches::MatchLog;
 use muster_live::place::{Epoch, Partition};
 
@@ -26,7 +27,7 @@ fn main() -> Result<()> {
             let cluster = format!("bench{}", std::process::id());
             let options = NatsOptions { urls: vec![place], cluster, ..NatsOptions::default() };
             let node = Nats::connect(&options).await?;
-            let logs = node.match_logs(&options).await?;
+            let logs = node.match_logs(&options, &Seal::new(&[7; 32], SealUse::Require)).await?;
             waits(&logs.handle()).await?;
             reads(&logs.handle(), &logs.handle()).await?;
             println!("{:?}", logs.stats());

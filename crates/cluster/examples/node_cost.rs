@@ -14,6 +14,7 @@ use muster_cluster::link::{Batch, LinkConfig};
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles};
 use muster_cluster::nats::{Nats, NatsOptions};
 use muster_cluster::node::{NodeClock, NodeEvent, NodeOptions, RunningNode, SendError};
+use muster_cluster::seal::{Seal, SealUse};
 use muster_testenv::{Nats as Server, NatsSettings};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc;
@@ -40,6 +41,11 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
+/// Without seals if the environment says so, for comparison.
+fn usage() -> SealUse {
+    if std::env::var_os("WITHOUT_SEALS").is_some() { SealUse::Off } else { SealUse::Require }
+}
+
 /// Starts a node and waits until it sees another. Answers its events from then on, and the other node's number.
 async fn join(url: &str) -> Result<(RunningNode, mpsc::Receiver<NodeEvent>, NodeNumber)> {
     let options = NatsOptions { urls: vec![url.to_owned()], ..NatsOptions::default() };
@@ -52,7 +58,12 @@ async fn join(url: &str) -> Result<(RunningNode, mpsc::Receiver<NodeEvent>, Node
         compatibility: Compatibility::default(),
         epoch_floor: 0,
     };
-    let options = NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_system() };
+    let options = NodeOptions {
+        node,
+        links: LinkConfig::default(),
+        clock: NodeClock::of_system(),
+        seal: Seal::new(&[7; 32], usage()),
+    };
     let (node, mut events) = RunningNode::start(outside, options);
     let (mut me, mut nodes, mut is_online) = (0, Vec::new(), false);
     while nodes.len() < 2 || !is_online {

@@ -12,6 +12,7 @@ pub mod node;
 pub mod operator;
 pub mod recovery;
 pub mod registry;
+pub mod seal;
 #[cfg(test)]
 mod suite;
 

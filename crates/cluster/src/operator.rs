@@ -29,6 +29,9 @@ pub enum DrainError {
     /// The value in the registry was not written by this release or one near it.
     #[error("the cluster's view cannot be read: {0}")]
     View(#[from] RegistryValueError),
+    /// The cluster's nodes have other keys than this process.
+    #[error("the nodes of the cluster have other keys than this command: give it their `keys.yml`")]
+    Keys,
     /// The registry did not take the change.
     #[error("{0}; try again")]
     Registry(RegistryError),
@@ -61,6 +64,9 @@ pub async fn drain<R: Registry>(
             Some(entry) => View::from_bytes(&entry.value, entry.revision)?,
             None => View::empty(Epoch::default()),
         };
+        if view.has_strangers() {
+            return Err(DrainError::Keys);
+        }
         let node = match number {
             Some(number) => view.node(number),
             None => Some(find(&view, name)?),

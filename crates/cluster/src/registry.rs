@@ -11,6 +11,8 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::seal::VALUE_SEAL_BYTES;
+
 /// The longest key, in bytes.
 pub const KEY_BYTES_MAX: usize = 128;
 
@@ -156,6 +158,11 @@ pub(crate) fn check_value(value: &Bytes) -> Result<(), RegistryError> {
         return Ok(());
     }
     Err(RegistryError::Refused(format!("a value of {} bytes; at most {VALUE_BYTES_MAX} are kept", value.len())))
+}
+
+/// Refuses a value that is too large even with its seal.
+pub(crate) fn check_sealed_value(value: &Bytes) -> Result<(), RegistryError> {
+    if value.len() <= VALUE_BYTES_MAX + VALUE_SEAL_BYTES { Ok(()) } else { check_value(value) }
 }
 
 #[cfg(test)]

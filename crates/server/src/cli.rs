@@ -32,8 +32,8 @@ pub enum Command {
     Restore { file: PathBuf, force: bool, flags: Vec<Setting> },
     /// Ask a running server for its health.
     Healthcheck { target: HealthTarget },
-    /// Make a node of a cluster give away all it owns and stop.
-    Drain { node: String, flags: Vec<Setting> },
+    /// Make a node of a cluster give away all it owns and stop. The mode is that of the nodes, for their keys.
+    Drain { mode: ServerMode, node: String, flags: Vec<Setting> },
     /// Run the bench tool with these arguments.
     Bench { arguments: Vec<std::ffi::OsString> },
     /// Act on one player's account.
@@ -42,10 +42,10 @@ pub enum Command {
     Types { folder: PathBuf },
     /// Replay recordings of matches.
     Match { action: MatchAction, files: Vec<PathBuf>, flags: Vec<Setting> },
-    /// List durable matches: `muster match list`.
-    ListMatches { flags: Vec<Setting> },
-    /// End a durable match: `muster match forget`.
-    ForgetMatch { id: Uuid, flags: Vec<Setting> },
+    /// List durable matches: `muster match list`. The mode is that of the server.
+    ListMatches { mode: ServerMode, flags: Vec<Setting> },
+    /// End a durable match: `muster match forget`. The mode is that of the server.
+    ForgetMatch { mode: ServerMode, id: Uuid, flags: Vec<Setting> },
     /// Print this text and succeed: help, version, list of keys.
     Print(String),
 }

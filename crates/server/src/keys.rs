@@ -13,7 +13,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
-pub(crate) use fingerprint::fingerprint;
+pub(crate) use fingerprint::{cluster_key, fingerprint};
 
 use crate::config::{KeyFile, Notice, ServerMode, Setting, Settings, Source, file_settings, keys};
 

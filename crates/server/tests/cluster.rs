@@ -13,10 +13,12 @@ use muster_cluster::link::{Batch, LinkConfig};
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles};
 use muster_cluster::nats::{Nats, NatsOptions};
 use muster_cluster::node::{NodeClock, NodeEvent, NodeOptions, RunningNode};
-use muster_testenv::{Database, Nats as NatsServer, Postgres};
+use muster_cluster::seal::{Seal, SealUse};
+use muster_testenv::{Database, Nats as NatsServer, NatsSettings, Postgres};
 use muster_wire::batch::VERSION;
 use muster_wire::envelope::Format;
 use support::DEADLINE;
+use support::program::{muster, word};
 use support::server::{Server, Setup};
 use support::socket::Socket;
 use tokio::sync::mpsc;
@@ -77,6 +79,63 @@ fn a_node_with_other_keys_does_not_join_and_says_what_to_do() {
     two.stop();
 }
 
+#[test]
+fn a_wrong_login_ends_the_start_and_a_useless_file_the_check_too() {
+    let more = "authorization { user: muster, password: secret }\n".to_owned();
+    let nats = NatsServer::start(NatsSettings { more, ..NatsSettings::default() }).unwrap();
+    let place = Place::new();
+    let node = || place.node(Setup::serve(), "node").flag("cluster.nats", nats.url());
+    let with = |password: &str| node().flag("cluster.nats_user", "muster").flag("cluster.nats_password", password);
+    let server = with("secret").start();
+    assert!(!server.log().contains("secret"), "it tells the password");
+    server.stop();
+    let (code, log) = with("another secret").fail_to_start();
+    assert_eq!(code, Some(FAILED), "{log}");
+    assert!(log.contains("refuses the login: correct cluster.nats_user") && !log.contains("secret"), "{log}");
+
+    let setup = node();
+    let file = setup.folder().join("nkey");
+    std::fs::write(&file, "secret").unwrap();
+    let fault =
+        format!("cluster.nats_nkey_file: {} holds no seed of a key: make one by `nk -gen user`", file.display());
+    let data = ["check", "--data_dir", word(setup.folder()), "--database.address", place.database.url()];
+    let flags = ["--cluster.nats", nats.url(), "--cluster.nats_nkey_file", word(&file)];
+    let ended = muster(&[&data[..], &flags].concat());
+    assert_eq!(ended.code, Some(FAILED), "{ended:?}");
+    assert!(ended.stdout.contains(&fault), "{ended:?}");
+    let (code, log) = setup.flag("cluster.nats_nkey_file", file.display()).fail_to_start();
+    assert_eq!(code, Some(FAILED), "{log}");
+    assert!(log.contains(&fault), "{log}");
+}
+
+#[test]
+fn an_upgrade_to_seals_goes_in_three_rounds_with_a_node_always_there() {
+    let place = Place::new();
+    let [one, two] = ["one", "two"].map(|name| place.node(Setup::serve(), name));
+    let at = |setup: &Setup, seals: &str| setup.clone().flag("cluster.seals", seals).start();
+    let are_together = |servers: [&Server; 2]| {
+        for page in servers.map(Server::metrics) {
+            let forged = ["frame", "repeated_frame", "value", "log_message"]
+                .map(|kind| page.value(&format!("cluster_forged_count{{kind=\"{kind}\"}}")));
+            assert_eq!((page.value("cluster_nodes"), page.value("cluster_online"), forged), (2.0, 1.0, [0.0; 4]));
+        }
+    };
+    let mut first = at(&one, "off");
+    std::fs::copy(one.folder().join("keys.yml"), two.folder().join("keys.yml")).unwrap();
+    let mut second = at(&two, "off");
+    are_together([&first, &second]);
+    for seals in ["accept", "require"] {
+        first.stop();
+        first = at(&one, seals);
+        are_together([&first, &second]);
+        second.stop();
+        second = at(&two, seals);
+        are_together([&first, &second]);
+    }
+    second.stop();
+    first.stop();
+}
+
 /// A node that the test itself runs, in the role of a node of another release.
 struct Other {
     _node: RunningNode,
@@ -92,10 +151,12 @@ async fn start_other(place: &Place, compatibility: Compatibility) -> (RunningNod
     let urls = vec![place.nats.url().to_owned()];
     let options = NatsOptions { urls, cluster: place.cluster.clone(), ..NatsOptions::default() };
     let nats = Arc::new(Nats::connect(&options).await.unwrap());
+    // The test has not the keys of the server, which is told to do without seals.
+    let seal = Seal::new(&[0; 32], SealUse::Off);
     // The node owns nothing, since the test cannot do the work of an owner.
     let roles = Roles { gateway: true, live: false, jobs: false };
     let node = NodeConfig { name: "other".into(), shards: 1, weight: 1, roles, compatibility, epoch_floor: 0 };
-    RunningNode::start(nats, NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_system() })
+    RunningNode::start(nats, NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_system(), seal })
 }
 
 impl Other {
@@ -175,7 +236,7 @@ const COUNT: u16 = 24;
 #[test]
 fn a_node_of_a_newer_release_is_understood_but_for_what_is_new() {
     let place = Place::new();
-    let server = place.node(Setup::dev(), "older").start();
+    let server = place.node(Setup::dev(), "older").flag("cluster.seals", "off").start();
     block_on(async {
         let newer = Compatibility { wire_version: VERSION + 1, readable_from: VERSION, keys: 0 };
         let mut other = Other::join(&place, newer).await;
@@ -208,7 +269,7 @@ fn a_node_of_a_newer_release_is_understood_but_for_what_is_new() {
 #[test]
 fn nodes_of_releases_too_far_apart_do_not_come_together() {
     let place = Place::new();
-    let (setup, too_new) = (place.node(Setup::dev(), "older"), VERSION + 1);
+    let (setup, too_new) = (place.node(Setup::dev(), "older").flag("cluster.seals", "off"), VERSION + 1);
     let far = Compatibility { wire_version: too_new, readable_from: too_new, keys: 0 };
     block_on(async {
         let server: Server = setup.start();

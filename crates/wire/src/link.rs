@@ -1,5 +1,6 @@
 //! Frames of the links between nodes: a header of fixed length and the bytes of a batch, or a report of missing frames.
-//! Numbers are little-endian. Frames of other versions are refused.
+//! Numbers are little-endian. Frames of other versions are refused. What a seal is, is the links' business: here is only
+//! the bit that tells of it.
 
 /// Length of a frame's header, in bytes.
 pub const HEADER_BYTES: usize = 36;
@@ -9,6 +10,9 @@ pub const MISSING_RANGES_MAX: usize = 64;
 
 /// Version of the form.
 const VERSION: u8 = 1;
+/// Bit beside the version in a frame that ends with a seal. Releases that know no seals refuse such a frame, as one of
+/// another version.
+const SEALED: u8 = 0x80;
 /// Length of a range in a report, in bytes.
 pub const RANGE_BYTES: usize = 8;
 
@@ -83,7 +87,20 @@ impl Header {
             number: u64_at(head, 20),
             acknowledged: u64_at(head, 28),
         };
-        (head[0] == VERSION && (kind == FrameKind::Report) == (header.number == 0)).then_some(header)
+        (head[0] & !SEALED == VERSION && (kind == FrameKind::Report) == (header.number == 0)).then_some(header)
+    }
+}
+
+/// Whether a frame says that it ends with a seal.
+#[must_use]
+pub fn has_seal(frame: &[u8]) -> bool {
+    frame.first().is_some_and(|version| version & SEALED != 0)
+}
+
+/// Notes in a frame that a seal will end it.
+pub fn mark_sealed(frame: &mut [u8]) {
+    if let Some(version) = frame.first_mut() {
+        *version |= SEALED;
     }
 }
 
@@ -150,6 +167,16 @@ mod tests {
             wrong[at] = byte;
             assert_eq!(Header::read(&wrong), None, "byte {at} as {byte}");
         }
+    }
+
+    #[test]
+    fn a_mark_of_a_seal_changes_nothing_else() {
+        let mut frame = [0; HEADER_BYTES];
+        HEADER.write(&mut frame);
+        assert!(!has_seal(&frame) && !has_seal(&[]));
+        mark_sealed(&mut frame);
+        assert!(has_seal(&frame));
+        assert_eq!(Header::read(&frame), Some(HEADER));
     }
 
     #[test]

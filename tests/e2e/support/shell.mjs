@@ -12,7 +12,7 @@ import { freePort } from "./server.mjs";
 /** What a server says when players may come: the second of `muster serve`, whose output nobody looks at. */
 const READY = /Muster is ready at|"muster serves"/;
 /** Folders of the system that documents name. */
-const SYSTEM = ["/var/lib", "/etc/muster.yml", "/backups", "/usr/local/bin", "/tmp/practice"];
+const SYSTEM = ["/var/lib", "/etc/muster.yml", "/etc/nats", "/backups", "/usr/local/bin", "/tmp/practice"];
 /** Commands that go on until they are ended. */
 const SERVES = /\bmuster (?:-- )?(?:serve|dev|match record)\b|\bnpm start\b/;
 /** The program that is under test takes the place of one that would be built. */

@@ -12,7 +12,7 @@ mod programs;
 mod supervisor;
 
 pub use database::Database;
-pub use nats::{Nats, NatsSettings, Proxy, free_ports, nats_server};
+pub use nats::{Nats, NatsPlace, NatsSettings, Proxy, free_ports, nats_server};
 pub use postgres::{Postgres, PostgresSettings, URL_VARIABLE};
 pub use programs::{Programs, check_strace, install};
 

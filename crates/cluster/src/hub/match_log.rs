@@ -11,16 +11,17 @@ use tokio::sync::watch;
 use super::{FRAME_BYTES_MAX, Member, Shared};
 use crate::bus::Connection;
 use crate::match_log::subjects::{PublishError, ReadError, SubjectLogs, Subjects};
+use crate::seal::{Seal, SealedSubjects};
 
 /// The match logs of a hub's member.
-pub type HubLogs = SubjectLogs<HubSubjects>;
+pub type HubLogs = SubjectLogs<SealedSubjects<HubSubjects>>;
 
 /// The messages of all logs of a hub.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     by_partition: BTreeMap<u16, BTreeMap<u64, Bytes>>,
     last: u64,
-    unwanted: BTreeSet<Uuid>,
+    unwanted: BTreeMap<Uuid, Bytes>,
     pub(super) answers_to_lose: u32,
 }
 
@@ -34,8 +35,17 @@ pub struct HubSubjects {
 impl Member {
     /// The match logs, over this member's connection.
     #[must_use]
-    pub fn match_logs(&self) -> HubLogs {
-        SubjectLogs::new(HubSubjects { hub: self.hub.clone(), connection: self.connection.subscribe() })
+    pub fn match_logs(&self, seal: &Seal) -> HubLogs {
+        let subjects = HubSubjects { hub: self.hub.clone(), connection: self.connection.subscribe() };
+        SubjectLogs::new(SealedSubjects::new(subjects, seal.clone()))
+    }
+}
+
+#[cfg(test)]
+impl Member {
+    /// The messages as anybody can read and write them.
+    pub(crate) fn subjects(&self) -> HubSubjects {
+        HubSubjects { hub: self.hub.clone(), connection: self.connection.subscribe() }
     }
 }
 
@@ -99,11 +109,19 @@ impl Subjects for HubSubjects {
         Ok(last.map(|(sequence, message)| (*sequence, message.clone())))
     }
 
-    async fn read(&self, partition: u16, until: u64, take: &mut (dyn FnMut(Bytes) + Send)) -> Result<(), ReadError> {
+    async fn read(
+        &self,
+        partition: u16,
+        until: u64,
+        take: &mut (dyn FnMut(u64, Bytes) + Send),
+    ) -> Result<(), ReadError> {
         self.ask().await?;
         let state = self.hub.state();
         let subject = state.messages.by_partition.get(&partition);
-        subject.into_iter().flat_map(|subject| subject.range(..until)).for_each(|(_, message)| take(message.clone()));
+        subject
+            .into_iter()
+            .flat_map(|subject| subject.range(..until))
+            .for_each(|(number, message)| take(*number, message.clone()));
         Ok(())
     }
 
@@ -115,13 +133,13 @@ impl Subjects for HubSubjects {
         Ok(())
     }
 
-    async fn want_forgotten(&self, id: Uuid) -> Result<(), ReadError> {
+    async fn want_forgotten(&self, id: Uuid, note: Bytes) -> Result<(), ReadError> {
         self.ask().await?;
-        self.hub.state().messages.unwanted.insert(id);
+        self.hub.state().messages.unwanted.insert(id, note);
         Ok(())
     }
 
-    async fn unwanted(&self) -> Result<BTreeSet<Uuid>, ReadError> {
+    async fn unwanted(&self) -> Result<BTreeMap<Uuid, Bytes>, ReadError> {
         self.ask().await?;
         Ok(self.hub.state().messages.unwanted.clone())
     }

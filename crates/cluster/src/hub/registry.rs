@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use super::{Member, Shared};
 use crate::bus::Connection;
 use crate::registry::{
-    Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_value,
+    Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_sealed_value,
 };
 
 /// Number of changes that are kept for watches. A watch that is further behind is sent the whole state instead.
@@ -52,7 +52,7 @@ impl Registry for Member {
 impl Member {
     fn write(&self, key: &str, expected: Option<Revision>, value: Option<(Bytes, Option<Duration>)>) -> Written {
         check_key(key)?;
-        value.iter().try_for_each(|(value, _)| check_value(value))?;
+        value.iter().try_for_each(|(value, _)| check_sealed_value(value))?;
         if !self.is_up() {
             return Err(RegistryError::Unavailable("this member is cut off".to_owned()));
         }

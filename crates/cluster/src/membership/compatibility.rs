@@ -14,13 +14,17 @@ pub struct Compatibility {
     pub keys: u128,
 }
 
+/// Stands for the fingerprint of keys that are not this node's: those of a member whose seal this node cannot read.
+pub(crate) const FOREIGN_KEYS: u128 = u128::MAX;
+
 /// Explains why a node does not join. Each reason names a member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Incompatible {
     /// The keys differ: each node would refuse the tokens of the other.
     #[error(
         "node `{0}` of it has other keys, so that each would refuse the tokens of the other: give both the same \
-         `keys.yml`, and the same keys by configuration if there are any; to change keys, stop all nodes first"
+         `keys.yml`, and the same keys by configuration if there are any; to change keys, stop all nodes first. If their \
+         keys are the same, correct `cluster.seals`: that node writes without seals"
     )]
     Keys(Arc<str>),
     /// The joining node cannot read messages of the member.
@@ -34,7 +38,8 @@ pub enum Incompatible {
 impl Compatibility {
     /// Whether a node with these properties can be in a cluster with another node, called `name`.
     pub(super) fn check(self, name: &Arc<str>, other: Self) -> Result<(), Incompatible> {
-        if self.keys != other.keys && self.keys != 0 && other.keys != 0 {
+        let is_unlike = self.keys != other.keys && self.keys != 0 && other.keys != 0;
+        if is_unlike || other.keys == FOREIGN_KEYS {
             Err(Incompatible::Keys(name.clone()))
         } else if self.wire_version < other.readable_from {
             Err(Incompatible::TooOld(name.clone()))
@@ -62,6 +67,7 @@ mod tests {
         check(node(1, 1, 7), node(3, 2, 7), Err(Incompatible::TooOld(name.clone())));
         check(node(3, 2, 7), node(1, 1, 7), Err(Incompatible::TooNew(name.clone())));
         check(node(1, 1, 7), node(1, 1, 8), Err(Incompatible::Keys(name.clone())));
+        check(node(1, 1, 0), node(1, 1, FOREIGN_KEYS), Err(Incompatible::Keys(name.clone())));
         // The second node was written by a release that did not know the field.
         check(node(1, 1, 7), node(1, 0, 0), Ok(()));
     }

@@ -21,6 +21,11 @@ pub(super) fn key_of(incarnation: u128) -> String {
     format!("{PREFIX}{incarnation:032x}")
 }
 
+/// Whether a key is one of a lease.
+pub(crate) fn is_lease(key: &str) -> bool {
+    key.starts_with(PREFIX)
+}
+
 /// The incarnation whose lease has this key.
 pub(super) fn incarnation_of(key: &str) -> Option<u128> {
     u128::from_str_radix(key.strip_prefix(PREFIX)?, 16).ok()

@@ -33,6 +33,7 @@ pub use assign::{MOVES_AT_ONCE_MAX, SLACK_DIVISOR, assign, fair_shares, pull, sl
 use awake::Awake;
 pub use compatibility::{Compatibility, Incompatible};
 use confidence::Confidence;
+pub(crate) use lease::is_lease;
 use lease::{Lease, LeaseAnswer};
 use muster_live::place::{Epoch, Partition, Place};
 use muster_live::{Millis, ShardIndex};

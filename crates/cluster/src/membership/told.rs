@@ -39,7 +39,13 @@ impl Membership {
                 return;
             }
             match View::from_bytes(value, *revision) {
-                Ok(view) => self.view_changed(now, view, out),
+                Ok(view) => {
+                    // Epochs rise with each view. Somebody has put an older view back, and no owner can be sure.
+                    if view.epoch < self.view.epoch && self.number().is_some() {
+                        self.lost_view(out);
+                    }
+                    self.view_changed(now, view, out);
+                }
                 // Only nodes write this key. A view that this release cannot read belongs to a cluster that it cannot
                 // take part in.
                 Err(_) => self.lost_view(out),

@@ -12,7 +12,7 @@ use muster_wire::membership as wire;
 use muster_wire::nodes::RegistryValueError;
 
 use super::assign::pull;
-use super::compatibility::Compatibility;
+use super::compatibility::{Compatibility, FOREIGN_KEYS};
 use crate::NodeNumber;
 use crate::bus::Address;
 use crate::registry::Revision;
@@ -209,6 +209,23 @@ impl View {
                 *holding = Holding { epoch, moving: None, ..*holding };
             }
         }
+    }
+
+    /// What a node makes of a view that has no seal of its keys. Nothing in it can be believed, so that its nodes own
+    /// nothing and have other keys: with their leases they keep this node out, and without them the view is replaced.
+    pub(crate) fn of_strangers(bytes: &[u8], revision: Revision) -> Self {
+        let mut view = Self::empty(Epoch::default());
+        for node in Self::from_bytes(bytes, revision).iter().flat_map(|read| read.nodes.iter()) {
+            let compatibility = Compatibility { keys: FOREIGN_KEYS, ..node.compatibility };
+            let roles = Roles::default();
+            view.add(Node { compatibility, roles, ..node.clone() });
+        }
+        view
+    }
+
+    /// Whether a node of this view has other keys than this process.
+    pub(crate) fn has_strangers(&self) -> bool {
+        self.nodes.iter().any(|node| node.compatibility.keys == FOREIGN_KEYS)
     }
 
     /// The routes of this view, for planes.

@@ -18,6 +18,10 @@ use crate::bus::{Address, Bus, BusError, Connection, Inbox, Probe};
 /// have lost their connections too. The time is twice the longest pause between attempts to connect.
 const RETURN_WAIT: Duration = Duration::from_secs(4);
 
+/// The reason for which a node cannot listen.
+const NOT_PERMITTED: &str = "NATS does not let this user subscribe or publish to subjects of its cluster: correct the \
+                             user's permissions";
+
 /// The receiving end of a listening node.
 #[derive(Debug)]
 pub struct NatsInbox {
@@ -51,9 +55,7 @@ impl Nats {
         // An answer to our own probe proves that the server knows both subscriptions.
         match self.nats.client.request(self.probe_subject(me), Bytes::new()).await {
             Ok(_) => Ok(inbox),
-            Err(error) if error.kind() == RequestErrorKind::NoResponders => {
-                Err(BusError::Refused("NATS does not let this user subscribe to muster.>: change its permissions"))
-            }
+            Err(error) if error.kind() == RequestErrorKind::NoResponders => Err(BusError::Refused(NOT_PERMITTED)),
             Err(_) => Err(BusError::Down),
         }
     }
@@ -72,7 +74,14 @@ impl Bus for Nats {
             return Err(BusError::Down);
         }
         // Without a connection the client holds subscriptions back for an unlimited time, hence the timeout.
-        tokio::time::timeout(self.wait, self.subscribe(me)).await.unwrap_or(Err(BusError::Down))
+        let listening = async {
+            tokio::select! {
+                biased;
+                _ = self.nats.refused() => Err(BusError::Refused(NOT_PERMITTED)),
+                listening = self.subscribe(me) => listening,
+            }
+        };
+        tokio::time::timeout(self.wait, listening).await.unwrap_or(Err(BusError::Down))
     }
 
     fn send(&self, to: Address, frame: Bytes) -> Result<(), BusError> {

@@ -1,6 +1,7 @@
 //! The connection to NATS. A lost connection is made anew, after any number of failed attempts; watches tell its state
 //! to everything that depends on it.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct NatsMetrics {
     pub inbox_overflows: AtomicU64,
     /// Watches that began anew.
     pub watch_restarts: AtomicU64,
+    /// Times that the server said that this user lacks a permission.
+    pub permissions_missing: AtomicU64,
 }
 
 /// The connection, shared by bus, registry, recovery data and match logs.
@@ -49,6 +52,8 @@ pub(super) struct NatsConnection {
     pub(super) connection: watch::Receiver<Connection>,
     /// When the connection last went up or down; `None` if it has been up from the start.
     pub(super) changed_at: watch::Receiver<Option<Instant>>,
+    /// The last permission that the server said this user lacks.
+    refused: watch::Receiver<Option<String>>,
     pub(super) metrics: Arc<NatsMetrics>,
 }
 
@@ -60,10 +65,14 @@ impl NatsConnection {
         let metrics = Arc::new(NatsMetrics::default());
         let connection = watch::Sender::new(Connection { is_up: true, losses: 0 });
         let changed_at = watch::Sender::new(None);
+        let refused = watch::Sender::new(None);
         let (connection_seen, changed_at_seen) = (connection.subscribe(), changed_at.subscribe());
-        let teller = Arc::new(Teller { connection, changed_at, metrics: metrics.clone() });
+        let refused_seen = refused.subscribe();
+        let teller = Arc::new(Teller { connection, changed_at, refused, metrics: metrics.clone() });
         let client_options = ConnectOptions::new()
             .name("muster")
+            // Answers arrive under the cluster's own prefix, so that a user of NATS can be confined to it.
+            .custom_inbox_prefix(format!("muster.{}.inbox", options.cluster))
             .ping_interval(PING_EVERY)
             .connection_timeout(CONNECT_WAIT)
             .request_timeout(Some(options.request_wait))
@@ -74,12 +83,12 @@ impl NatsConnection {
                 teller.tell(&event);
                 std::future::ready(())
             });
-        let client_options = options.authenticate(client_options).await?;
+        let client_options = options.authenticate(client_options)?;
         let client = client_options.connect(addresses).await.map_err(|error| options.explain(&error))?;
         if !client.is_server_compatible(2, 12, 0) {
             return Err(NatsError::TooOld(client.server_info().version));
         }
-        Ok(Self { client, connection: connection_seen, changed_at: changed_at_seen, metrics })
+        Ok(Self { client, connection: connection_seen, changed_at: changed_at_seen, refused: refused_seen, metrics })
     }
 
     pub(super) fn is_up(&self) -> bool {
@@ -92,6 +101,26 @@ impl NatsConnection {
         let mut connection = self.connection.clone();
         // An error means that the client is gone, and its connection with it.
         let _ = connection.wait_for(|connection| !connection.is_up || connection.losses != losses).await;
+    }
+
+    /// Waits for `what`, or for the server's word that this user lacks a permission.
+    pub(super) async fn permitted<T>(&self, what: impl Future<Output = Result<T, NatsError>>) -> Result<T, NatsError> {
+        tokio::select! {
+            biased;
+            reason = self.refused() => Err(NatsError::NotPermitted(reason)),
+            outcome = what => outcome,
+        }
+    }
+
+    /// Resolves when the server says that this user lacks a permission.
+    pub(super) async fn refused(&self) -> String {
+        let mut refused = self.refused.clone();
+        refused.mark_unchanged();
+        match refused.changed().await {
+            Ok(()) => refused.borrow().clone().unwrap_or_default(),
+            // The client is gone, and says nothing any more.
+            Err(_) => std::future::pending().await,
+        }
     }
 
     /// Resolves when the connection is up. Answers the losses so far, or `None` if there will be no connection any
@@ -107,6 +136,7 @@ impl NatsConnection {
 struct Teller {
     connection: watch::Sender<Connection>,
     changed_at: watch::Sender<Option<Instant>>,
+    refused: watch::Sender<Option<String>>,
     metrics: Arc<NatsMetrics>,
 }
 
@@ -119,7 +149,14 @@ impl Teller {
                 self.metrics.inbox_overflows.fetch_add(1, Ordering::Relaxed);
             }
             Event::LameDuckMode | Event::Draining => {}
-            Event::ServerError(error) => tracing::warn!(%error, "nats refused a request"),
+            Event::ServerError(error) => {
+                tracing::warn!(%error, "nats refused a request");
+                let text = error.to_string();
+                if text.to_lowercase().contains("permissions violation") {
+                    self.metrics.permissions_missing.fetch_add(1, Ordering::Relaxed);
+                    self.refused.send_replace(Some(text));
+                }
+            }
             Event::ClientError(error) => tracing::debug!(%error, "no connection to nats yet"),
         }
     }

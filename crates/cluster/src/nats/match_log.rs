@@ -1,6 +1,6 @@
 //! The match logs in a stream of JetStream: a subject for each partition.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use super::connection::NatsConnection;
 use super::options::{NatsError, NatsOptions};
 use crate::match_log::subjects::{PublishError, ReadError, SubjectLogs, Subjects};
 use crate::registry::RegistryError;
+use crate::seal::{Seal, SealedSubjects};
 
 /// Largest size of a message, in bytes. JetStream answers a request for a single message with text in base64, which is
 /// longer; even that stays below NATS's default limit.
@@ -33,7 +34,7 @@ const UNWANTED: &str = "forget-";
 const SILENCE_MAX: Duration = Duration::from_secs(5);
 
 /// The match logs of a cluster on NATS.
-pub type JetLogs = SubjectLogs<MatchSubjects>;
+pub type JetLogs = SubjectLogs<SealedSubjects<MatchSubjects>>;
 
 /// The stream, and the connection to it.
 pub struct MatchSubjects {
@@ -56,7 +57,7 @@ impl Nats {
     ///
     /// # Errors
     /// [`NatsError::Bucket`].
-    pub async fn match_logs(&self, options: &NatsOptions) -> Result<JetLogs, NatsError> {
+    pub async fn match_logs(&self, options: &NatsOptions, seal: &Seal) -> Result<JetLogs, NatsError> {
         let (nats, context) = (self.nats.clone(), self.values.context.clone());
         let name = format!("{}_matches", options.cluster);
         let prefix = format!("{}.matches.", self.prefix);
@@ -71,8 +72,9 @@ impl Nats {
             allow_direct: false,
             ..Config::default()
         };
-        let stream = open_stream(&context, &name, config).await?;
-        Ok(SubjectLogs::new(MatchSubjects { nats, context, stream, prefix, wait: options.request_wait }))
+        let stream = self.nats.permitted(open_stream(&context, &name, config)).await?;
+        let subjects = MatchSubjects { nats, context, stream, prefix, wait: options.request_wait };
+        Ok(SubjectLogs::new(SealedSubjects::new(subjects, seal.clone())))
     }
 }
 
@@ -111,7 +113,25 @@ impl MatchSubjects {
         }
     }
 
-    async fn read_on(&self, partition: u16, until: u64, take: &mut (dyn FnMut(Bytes) + Send)) -> Result<(), ReadError> {
+    /// The last message of a subject, with its number.
+    async fn last_of(&self, subject: &str) -> Result<Option<(u64, Bytes)>, ReadError> {
+        self.ask(async {
+            // This request is answered by the leader.
+            match self.stream.get_last_raw_message_by_subject(subject).await {
+                Ok(message) => Ok(Some((message.sequence, message.payload))),
+                Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(None),
+                Err(error) => Err(failed(&error)),
+            }
+        })
+        .await
+    }
+
+    async fn read_on(
+        &self,
+        partition: u16,
+        until: u64,
+        take: &mut (dyn FnMut(u64, Bytes) + Send),
+    ) -> Result<(), ReadError> {
         let config = push::OrderedConfig {
             deliver_subject: self.nats.client.new_inbox(),
             filter_subject: self.subject(partition),
@@ -127,10 +147,11 @@ impl MatchSubjects {
                 Err(_) => return Err(ReadError("JetStream is silent".to_owned())),
             };
             // The claim, which JetStream has acknowledged, ends the read.
-            if message.info().map_err(|error| failed(&error))?.stream_sequence >= until {
+            let number = message.info().map_err(|error| failed(&error))?.stream_sequence;
+            if number >= until {
                 return Ok(());
             }
-            take(message.message.payload);
+            take(number, message.message.payload);
         }
     }
 }
@@ -166,19 +187,15 @@ impl Subjects for MatchSubjects {
     }
 
     async fn last(&self, partition: u16) -> Result<Option<(u64, Bytes)>, ReadError> {
-        let subject = self.subject(partition);
-        self.ask(async {
-            // This request is answered by the leader.
-            match self.stream.get_last_raw_message_by_subject(&subject).await {
-                Ok(message) => Ok(Some((message.sequence, message.payload))),
-                Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(None),
-                Err(error) => Err(failed(&error)),
-            }
-        })
-        .await
+        self.last_of(&self.subject(partition)).await
     }
 
-    async fn read(&self, partition: u16, until: u64, take: &mut (dyn FnMut(Bytes) + Send)) -> Result<(), ReadError> {
+    async fn read(
+        &self,
+        partition: u16,
+        until: u64,
+        take: &mut (dyn FnMut(u64, Bytes) + Send),
+    ) -> Result<(), ReadError> {
         let connection = *self.nats.connection.borrow();
         tokio::select! {
             biased;
@@ -196,17 +213,23 @@ impl Subjects for MatchSubjects {
         .await
     }
 
-    async fn want_forgotten(&self, id: Uuid) -> Result<(), ReadError> {
+    async fn want_forgotten(&self, id: Uuid, note: Bytes) -> Result<(), ReadError> {
         let subject = self.unwanted_subject(&id.to_string());
         self.ask(async {
-            let publish = async { self.context.publish(subject, Bytes::new()).await?.await };
+            let publish = async { self.context.publish(subject, note).await?.await };
             publish.await.map(drop).map_err(|error| failed(&error))
         })
         .await
     }
 
-    async fn unwanted(&self) -> Result<BTreeSet<Uuid>, ReadError> {
-        self.names(|name| name.strip_prefix(UNWANTED)?.parse().ok()).await
+    async fn unwanted(&self) -> Result<BTreeMap<Uuid, Bytes>, ReadError> {
+        let ids: BTreeSet<Uuid> = self.names(|name| name.strip_prefix(UNWANTED)?.parse().ok()).await?;
+        let mut notes = BTreeMap::new();
+        for id in ids {
+            let subject = self.unwanted_subject(&id.to_string());
+            notes.extend(self.last_of(&subject).await?.map(|(_, note)| (id, note)));
+        }
+        Ok(notes)
     }
 
     async fn forgotten(&self, id: Uuid) -> Result<(), ReadError> {

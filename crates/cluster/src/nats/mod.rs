@@ -4,6 +4,7 @@
 mod bucket;
 mod bus;
 mod connection;
+mod login;
 mod match_log;
 mod options;
 mod reading;
@@ -20,8 +21,9 @@ use bucket::Bucket;
 pub use bus::NatsInbox;
 use connection::NatsConnection;
 pub use connection::{FRAMES_WAITING_MAX, NatsMetrics, WRITES_WAITING_MAX};
+pub use login::{NatsLogin, NodeCertificate};
 pub use match_log::{JetLogs, MatchSubjects};
-pub use options::{NatsError, NatsLogin, NatsOptions, REPLICAS};
+pub use options::{NatsError, NatsOptions, REPLICAS};
 use recovery::BucketSink;
 
 use crate::recovery::{Queue, RECOVERY_BYTES_MAX};
@@ -44,9 +46,14 @@ impl Nats {
     /// Connects, and makes the buckets that do not exist.
     ///
     /// # Errors
-    /// [`NatsError`]: no server answers, a login or certificate is refused, the server is too old or has no JetStream.
+    /// [`NatsError`]: no server answers, a login or certificate is refused, a permission is missing, the server is too old
+    /// or has no JetStream.
     pub async fn connect(options: &NatsOptions) -> Result<Self, NatsError> {
         let nats = NatsConnection::connect(options).await?;
+        nats.permitted(Self::open(nats.clone(), options)).await
+    }
+
+    async fn open(nats: NatsConnection, options: &NatsOptions) -> Result<Self, NatsError> {
         let context =
             jetstream::context::ContextBuilder::new().timeout(options.request_wait).build(nats.client.clone());
         check_jetstream(&context).await?;
@@ -56,6 +63,12 @@ impl Nats {
         let kept = Arc::new(Bucket::open(&nats, &context, &recovery, RECOVERY_BYTES_MAX, options).await?);
         let recovery = Queue::start(BucketSink(kept.clone()));
         Ok(Self { nats, prefix, values: Arc::new(values), kept, recovery, wait: options.request_wait })
+    }
+
+    /// Resolves when NATS says that this node's user lacks a permission.
+    #[cfg(test)]
+    pub(crate) async fn refused(&self) -> String {
+        self.nats.refused().await
     }
 
     /// Counters so far.

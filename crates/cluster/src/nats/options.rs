@@ -1,10 +1,12 @@
-//! Options of the connection to NATS: the servers, the login, and the reasons why a connection fails.
+//! Options of the connection to NATS: the servers, what is asked of them, and the reasons why a connection fails.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use async_nats::{ConnectErrorKind, ConnectOptions, ServerAddr};
+use async_nats::{ConnectErrorKind, ServerAddr};
+
+use super::login::{NatsLogin, NodeCertificate};
 
 /// Numbers of replicas that JetStream supports.
 pub const REPLICAS: [usize; 3] = [1, 3, 5];
@@ -16,8 +18,10 @@ pub struct NatsOptions {
     pub urls: Vec<String>,
     /// The login at the server.
     pub login: NatsLogin,
-    /// `cluster.nats_ca_file`: certificates to trust instead of the system's. If set, only TLS connections are made.
+    /// `cluster.nats_ca_file`: certificates to trust instead of the system's.
     pub ca_file: Option<PathBuf>,
+    /// The certificate that this node shows to servers.
+    pub certificate: Option<NodeCertificate>,
     /// `cluster.name`: keeps clusters that share servers apart. ASCII letters, digits, `-` and `_`.
     pub cluster: String,
     /// `cluster.nats_replicas`: number of servers that keep each value of JetStream: 1, 3 or 5.
@@ -26,44 +30,16 @@ pub struct NatsOptions {
     pub request_wait: Duration,
 }
 
-/// The login at the server.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub enum NatsLogin {
-    /// No login.
-    #[default]
-    None,
-    /// `cluster.nats_user` and `cluster.nats_password`.
-    Password {
-        /// Name of the user.
-        user: String,
-        /// Password of the user.
-        password: String,
-    },
-    /// `cluster.nats_token`.
-    Token(String),
-    /// `cluster.nats_credentials_file`: a user's token and key, as `nsc` writes them.
-    CredentialsFile(PathBuf),
-}
-
-/// Leaves out the secrets.
-impl fmt::Debug for NatsLogin {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => formatter.write_str("None"),
-            Self::Password { user, .. } => write!(formatter, "Password({user:?})"),
-            Self::Token(_) => formatter.write_str("Token"),
-            Self::CredentialsFile(file) => write!(formatter, "CredentialsFile({file:?})"),
-        }
-    }
-}
-
 /// Leaves out the secrets.
 impl fmt::Debug for NatsOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let places: Vec<&str> = self.urls.iter().map(|url| place(url)).collect();
         let mut told = formatter.debug_struct("NatsOptions");
         told.field("urls", &places).field("login", &self.login).field("ca_file", &self.ca_file);
-        told.field("cluster", &self.cluster).field("replicas", &self.replicas).finish_non_exhaustive()
+        told.field("certificate", &self.certificate)
+            .field("cluster", &self.cluster)
+            .field("replicas", &self.replicas)
+            .finish_non_exhaustive()
     }
 }
 
@@ -78,6 +54,7 @@ impl Default for NatsOptions {
             urls: vec!["nats://127.0.0.1:4222".to_owned()],
             login: NatsLogin::None,
             ca_file: None,
+            certificate: None,
             cluster: "muster".to_owned(),
             replicas: 1,
             request_wait: Duration::from_secs(2),
@@ -102,7 +79,8 @@ pub enum NatsError {
     /// The server refuses the login.
     #[error(
         "the NATS server at {urls} refuses the login: correct cluster.nats_user and cluster.nats_password, \
-         cluster.nats_token or cluster.nats_credentials_file ({reason})"
+         cluster.nats_token, cluster.nats_nkey_file, cluster.nats_credentials_file or cluster.nats_certificate_file, \
+         whichever the server asks for ({reason})"
     )]
     LoginRefused {
         /// Addresses of the servers.
@@ -112,7 +90,8 @@ pub enum NatsError {
     },
     /// No TLS connection could be made.
     #[error(
-        "no TLS with the NATS server at {urls}: correct cluster.nats_ca_file or the server's certificate ({reason})"
+        "no TLS with the NATS server at {urls}: correct cluster.nats_ca_file or the server's certificate, and \
+         cluster.nats_certificate_file if the server asks for one ({reason})"
     )]
     Tls {
         /// Addresses of the servers.
@@ -120,6 +99,9 @@ pub enum NatsError {
         /// Error of TLS.
         reason: String,
     },
+    /// The user lacks permissions.
+    #[error("the user at NATS lacks a permission ({0}): docs/guide/cluster.md lists those that a node needs")]
+    NotPermitted(String),
     /// The server's version is too old.
     #[error(
         "the NATS server is version {0}, and Muster needs 2.12 or newer: install that, or name another server in cluster.nats"
@@ -147,16 +129,30 @@ impl NatsOptions {
             return Err(NatsError::Setting("cluster.nats is empty: name at least one NATS server".to_owned()));
         }
         let parse = |url: &String| {
-            url.parse::<ServerAddr>().map_err(|error| {
-                let place = place(url);
+            let place = place(url);
+            let address = url.parse::<ServerAddr>().map_err(|error| {
                 NatsError::Setting(format!("cluster.nats: `{place}` is not like nats://host:port: {error}"))
-            })
+            })?;
+            if !matches!(address.scheme(), "nats" | "tls") {
+                let text = format!("cluster.nats: `{place}` begins neither with nats:// nor with tls://");
+                return Err(NatsError::Setting(text));
+            }
+            // The client would ignore the login.
+            if url.contains('@') {
+                let text = format!("cluster.nats: a login stands before `{place}`: set cluster.nats_user instead");
+                return Err(NatsError::Setting(text));
+            }
+            Ok(address)
         };
         self.urls.iter().map(parse).collect()
     }
 
-    /// Refuses settings that no server could accept.
-    pub(super) fn check(&self) -> Result<(), NatsError> {
+    /// Refuses settings that no server could accept, and files that cannot be used.
+    ///
+    /// # Errors
+    /// [`NatsError::Setting`].
+    pub fn check(&self) -> Result<(), NatsError> {
+        self.addresses()?;
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if self.cluster.is_empty() || !self.cluster.bytes().all(is_word) {
             let text = format!("cluster.name: `{}` is not of ASCII letters, digits, `-` and `_`", self.cluster);
@@ -166,36 +162,30 @@ impl NatsOptions {
             let text = format!("cluster.nats_replicas: {} is not 1, 3 or 5", self.replicas);
             return Err(NatsError::Setting(text));
         }
-        Ok(())
+        self.check_files()
     }
 
-    /// Options of the client for login and TLS.
-    pub(super) async fn authenticate(&self, mut options: ConnectOptions) -> Result<ConnectOptions, NatsError> {
-        if let Some(file) = &self.ca_file {
-            let unreadable = |error| NatsError::Setting(format!("cluster.nats_ca_file: {}: {error}", file.display()));
-            std::fs::metadata(file).map_err(unreadable)?;
-            options = options.add_root_certificates(file.clone()).require_tls(true);
-        }
-        match &self.login {
-            NatsLogin::None => Ok(options),
-            NatsLogin::Password { user, password } => Ok(options.user_and_password(user.clone(), password.clone())),
-            NatsLogin::Token(token) => Ok(options.token(token.clone())),
-            NatsLogin::CredentialsFile(file) => options.credentials_file(file).await.map_err(|error| {
-                NatsError::Setting(format!("cluster.nats_credentials_file: {}: {error}", file.display()))
-            }),
-        }
+    /// Whether connections without TLS are refused. One address that asks for TLS binds the connections to all servers:
+    /// servers name each other, without a scheme, to clients that have not seen a certificate yet.
+    pub(super) fn requires_tls(&self) -> bool {
+        let is_tls = |url: &String| url.starts_with("tls://");
+        self.ca_file.is_some() || self.certificate.is_some() || self.urls.iter().any(is_tls)
     }
 
     /// The error for a failed attempt to connect.
     pub(super) fn explain(&self, error: &async_nats::ConnectError) -> NatsError {
         let urls = self.urls.iter().map(|url| place(url)).collect::<Vec<_>>().join(", ");
         let reason = error.to_string();
+        // Errors of TLS reach the client as errors of the connection. A server without TLS answers in plain text.
+        let is_of_tls = |reason: &str| {
+            ["certificate", "corrupt message", "fatal alert", "handshake"].iter().any(|part| reason.contains(part))
+        };
         match error.kind() {
             ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
                 NatsError::LoginRefused { urls, reason }
             }
             ConnectErrorKind::Tls => NatsError::Tls { urls, reason },
-            _ if reason.contains("certificate") => NatsError::Tls { urls, reason },
+            _ if is_of_tls(&reason.to_lowercase()) => NatsError::Tls { urls, reason },
             _ => NatsError::Unreachable { urls, reason },
         }
     }

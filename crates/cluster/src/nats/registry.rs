@@ -10,7 +10,7 @@ use super::Nats;
 use super::bucket::{Bucket, Change, Expect, LastMessage};
 use super::reading::{Interrupted, Reading, Seen};
 use crate::registry::{
-    Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_value,
+    Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_sealed_value,
 };
 
 /// Number of attempts to create a value: the marker of an earlier removal may come or expire between two requests.
@@ -19,7 +19,7 @@ const CREATE_ATTEMPTS: u32 = 3;
 impl Registry for Nats {
     async fn create(&self, key: &str, value: Bytes, time_to_live: Option<Duration>) -> Written {
         check_key(key)?;
-        check_value(&value)?;
+        check_sealed_value(&value)?;
         let mut last = 0;
         for _ in 0..CREATE_ATTEMPTS {
             let change = Change::Set(value.clone(), time_to_live);
@@ -38,7 +38,7 @@ impl Registry for Nats {
 
     async fn update(&self, key: &str, value: Bytes, expected: Revision, time_to_live: Option<Duration>) -> Written {
         check_key(key)?;
-        check_value(&value)?;
+        check_sealed_value(&value)?;
         self.values.write(key, Expect::Last(expected.0), Change::Set(value, time_to_live)).await
     }
 

@@ -23,6 +23,7 @@ use crate::link::{LinkConfig, LinksStats};
 use crate::membership::timing::{ANSWER_WITHIN_MS, PROBE_EVERY_MS, RETRY_MS};
 use crate::membership::{Action, Membership, MembershipEvent, Node, RequestRef, View};
 use crate::registry::{Registry, RegistryError, Written};
+use crate::seal::{FRAME_SEAL_BYTES, Seal};
 
 /// Largest number of frames, and of batches, that one turn of the loop takes in before other events get a turn.
 const TURN_MAX: usize = 64;
@@ -42,6 +43,7 @@ pub(super) struct Driver<N: Bus + Registry> {
     clock: NodeClock,
     membership: Membership,
     link_config: LinkConfig,
+    seal: Seal,
     /// Writes and probes under way, each bounded in time.
     answers: FuturesUnordered<Boxed<MembershipEvent>>,
     /// The attempt to listen, until it succeeds.
@@ -74,13 +76,14 @@ impl<N: Bus + Registry> Driver<N> {
         authority: NodeAuthority,
         metrics: Arc<NodeMetrics>,
     ) -> Self {
-        let NodeOptions { node, links, clock } = options;
-        let frame_bytes_max = links.frame_bytes_max.min(outside.frame_bytes_max());
+        let NodeOptions { node, links, clock, seal } = options;
+        let frame_bytes_max = links.frame_bytes_max.min(outside.frame_bytes_max().saturating_sub(FRAME_SEAL_BYTES));
         Self {
             membership: Membership::new(node, draw(), clock.now()),
             outside,
             clock,
             link_config: LinkConfig { frame_bytes_max, ..links },
+            seal,
             answers: FuturesUnordered::new(),
             listening: None,
             inbox: None,
@@ -252,7 +255,8 @@ impl<N: Bus + Registry> Driver<N> {
 
     fn joined(&mut self, me: Address) {
         tracing::info!(number = me.number, "this node is in the cluster");
-        let mut member_links = MemberLinks::new(me, self.link_config, self.peers.clone(), self.metrics.clone());
+        let mut member_links =
+            MemberLinks::new(me, self.link_config, self.seal.clone(), self.peers.clone(), self.metrics.clone());
         member_links.follow(self.membership.view());
         self.member_links = Some(member_links);
         self.inbox = None;

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use muster_live::Millis;
+use muster_wire::link::Header;
 
 use super::metrics::NodeMetrics;
 use super::outbound::{Peer, Peers, QueuedBatch};
@@ -13,16 +14,22 @@ use crate::NodeNumber;
 use crate::bus::{Address, Bus, BusError};
 use crate::link::{LinkConfig, LinkOutput, Links, LinksStats, token};
 use crate::membership::View;
+use crate::seal::{Seal, Window, count};
 
 /// Another member, with which there is a link.
 struct OtherNode {
     address: Address,
     peer: Arc<Peer>,
+    /// Sequence number of the last frame that was sealed for the node. A frame that is sent again has another.
+    sealed: u64,
+    /// Sequence numbers that have arrived.
+    arrived: Window,
 }
 
 pub(super) struct MemberLinks {
     me: Address,
     links: Links,
+    seal: Seal,
     others: BTreeMap<NodeNumber, OtherNode>,
     peers: Arc<Peers>,
     metrics: Arc<NodeMetrics>,
@@ -32,10 +39,17 @@ pub(super) struct MemberLinks {
 }
 
 impl MemberLinks {
-    pub(super) fn new(me: Address, config: LinkConfig, peers: Arc<Peers>, metrics: Arc<NodeMetrics>) -> Self {
+    pub(super) fn new(
+        me: Address,
+        config: LinkConfig,
+        seal: Seal,
+        peers: Arc<Peers>,
+        metrics: Arc<NodeMetrics>,
+    ) -> Self {
         Self {
             me,
             links: Links::new(me.number, config),
+            seal,
             others: BTreeMap::new(),
             peers,
             metrics,
@@ -58,7 +72,8 @@ impl MemberLinks {
                 tracing::debug!(node = address.number, "a link begins");
                 let peer = Arc::new(Peer::new(address.number));
                 self.links.open(address.number, token(self.me.incarnation, address.incarnation));
-                self.others.insert(address.number, OtherNode { address, peer: peer.clone() });
+                let other = OtherNode { address, peer: peer.clone(), sealed: 0, arrived: Window::default() };
+                self.others.insert(address.number, other);
                 self.peers.begin(peer);
             }
         }
@@ -81,8 +96,32 @@ impl MemberLinks {
         self.metrics.batches_lost.fetch_add(u64::from(is_lost), Ordering::Relaxed);
     }
 
+    /// Takes in a frame. A frame that is forged or repeated goes no further.
     pub(super) fn receive(&mut self, now: Millis, frame: &Bytes) {
-        self.links.receive(now, frame, &mut self.output);
+        if let Some(frame) = self.open(frame) {
+            self.links.receive(now, &frame, &mut self.output);
+        }
+    }
+
+    fn open(&mut self, frame: &Bytes) -> Option<Bytes> {
+        let from = Header::read(frame).and_then(|header| self.others.get_mut(&header.from));
+        // The links count frames of nodes that are not in the view.
+        let Some(other) = from else { return Some(frame.clone()) };
+        let metrics = self.seal.metrics();
+        let node = other.address.number;
+        let Ok((opened, sequence)) = self.seal.open_frame(other.address, self.me, frame) else {
+            if count(&metrics.frames_forged) {
+                tracing::error!(node, "a frame without the seal of its sender is refused: who else writes to NATS?");
+            }
+            return None;
+        };
+        if sequence.is_some_and(|sequence| !other.arrived.accept(sequence)) {
+            if count(&metrics.frames_repeated) {
+                tracing::error!(node, "a frame that arrived before is refused: who else writes to NATS?");
+            }
+            return None;
+        }
+        Some(opened)
     }
 
     pub(super) fn tick(&mut self, now: Millis) {
@@ -106,7 +145,9 @@ impl MemberLinks {
     /// Publishes the links' frames, hands on the batches that arrived, and updates how many bytes each link holds.
     pub(super) fn settle(&mut self, bus: &impl Bus, mut hand_on: impl FnMut(NodeNumber, Bytes)) {
         for (to, frame) in self.output.frames.drain(..) {
-            let Some(other) = self.others.get(&to) else { continue };
+            let Some(other) = self.others.get_mut(&to) else { continue };
+            other.sealed += 1;
+            let frame = self.seal.seal_frame(self.me, other.address, other.sealed, frame);
             let Err(error) = bus.send(other.address, frame) else { continue };
             self.metrics.frames_unsent.fetch_add(1, Ordering::Relaxed);
             if let BusError::TooLarge { bytes, bytes_max } = error
@@ -144,6 +185,7 @@ mod tests {
     use crate::link::Batch;
     use crate::membership::{Compatibility, Node, Roles};
     use crate::node::outbound::channel;
+    use crate::suite::ground::seal;
 
     const ME: Address = Address { number: 1, incarnation: 1 };
 
@@ -173,7 +215,7 @@ mod tests {
     fn what_was_given_to_a_link_that_ended_is_not_sent_on_the_next() {
         let metrics = Arc::new(NodeMetrics::default());
         let (outbound, mut taken) = channel(metrics.clone());
-        let mut member_links = MemberLinks::new(ME, LinkConfig::default(), outbound.peers(), metrics.clone());
+        let mut member_links = MemberLinks::new(ME, LinkConfig::default(), seal(), outbound.peers(), metrics.clone());
         let mut give = || {
             outbound.try_send(2, Batch::default()).expect("room");
             taken.try_recv().expect("a batch")

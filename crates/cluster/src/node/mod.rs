@@ -30,6 +30,7 @@ use crate::bus::{Address, Bus};
 use crate::link::LinkConfig;
 use crate::membership::{Incompatible, NodeConfig, View};
 use crate::registry::Registry;
+use crate::seal::Seal;
 pub use clock::NodeClock;
 use driver::Driver;
 pub use metrics::NodeMetrics;
@@ -56,6 +57,8 @@ pub struct NodeOptions {
     pub links: LinkConfig,
     /// The clock for all times of the node.
     pub clock: NodeClock,
+    /// Seals of the frames.
+    pub seal: Seal,
 }
 
 /// An event of a node, in the order in which events happened.

@@ -17,6 +17,7 @@ use tokio::task::AbortHandle;
 
 use super::{BYTES_WAITING_MAX, KEYS_WAITING_MAX, RECOVERY_BYTES_MAX, RecoveryError, RecoveryMetrics};
 use crate::registry::check_key;
+use crate::seal::VALUE_SEAL_BYTES;
 
 /// Largest number of entries that are written at a time.
 const ROUND_MAX: usize = 64;
@@ -80,7 +81,7 @@ impl Queue {
     pub(crate) fn push(&self, key: &str, value: Option<Bytes>) -> Result<(), RecoveryError> {
         check_key(key).map_err(|error| RecoveryError::Refused(error.to_string()))?;
         let bytes = value.as_ref().map_or(0, Bytes::len);
-        if bytes > RECOVERY_BYTES_MAX {
+        if bytes > RECOVERY_BYTES_MAX + VALUE_SEAL_BYTES {
             let text = format!("a value of {bytes} bytes; at most {RECOVERY_BYTES_MAX} are kept");
             return Err(RecoveryError::Refused(text));
         }

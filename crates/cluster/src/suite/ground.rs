@@ -15,6 +15,7 @@ use crate::match_log::files::{FileLogs, FileOptions};
 use crate::nats::{Nats, NatsOptions};
 use crate::recovery::Recovery;
 use crate::registry::{Entry, Registry, RegistryEvent, Watch};
+use crate::seal::{Seal, SealUse, Sealed};
 
 /// Time limit of every wait: a test that waits longer fails. Tests in process have a paused clock, so their waits take
 /// no real time.
@@ -63,11 +64,12 @@ pub(crate) fn in_process(test: impl AsyncFnOnce(HubGround)) {
 pub(crate) struct HubGround(pub(crate) Hub);
 
 impl Ground for HubGround {
-    type Node = Member;
+    type Node = Sealed<Member>;
 
-    async fn join(&self) -> Joined<Member> {
-        let node = Arc::new(self.0.join());
-        Joined { node: node.clone(), line: Box::new(HubLine { hub: self.0.clone(), member: node }) }
+    async fn join(&self) -> Joined<Sealed<Member>> {
+        let member = Arc::new(self.0.join());
+        let node = Arc::new(Sealed::new(member.clone(), seal()));
+        Joined { node, line: Box::new(HubLine { hub: self.0.clone(), member }) }
     }
 }
 
@@ -150,11 +152,12 @@ impl NatsGround {
 }
 
 impl Ground for NatsGround {
-    type Node = Nats;
+    type Node = Sealed<Nats>;
 
-    async fn join(&self) -> Joined<Nats> {
+    async fn join(&self) -> Joined<Sealed<Nats>> {
         let (line, options) = self.line();
-        let node = Arc::new(Nats::connect(&options).await.expect("a connection"));
+        let nats = Nats::connect(&options).await.expect("a connection");
+        let node = Arc::new(Sealed::new(Arc::new(nats), seal()));
         Joined { node, line: Box::new(line) }
     }
 }
@@ -176,6 +179,11 @@ impl Line for Rc<Proxy> {
 /// Waits for `future`, and fails the test if it takes too long.
 pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
     tokio::time::timeout(DEADLINE, future).await.unwrap_or_else(|_| panic!("{what}: not within {DEADLINE:?}"))
+}
+
+/// The seals of the nodes of tests.
+pub(crate) fn seal() -> Seal {
+    Seal::new(&[7; 32], SealUse::Require)
 }
 
 /// An address for tests.

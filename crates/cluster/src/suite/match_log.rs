@@ -7,24 +7,34 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use muster_domain::ids::Uuid;
-use muster_live::matches::{LogError, MatchId, MatchLog, RECORD_BYTES_MAX, RecordNumber};
+use muster_live::matches::{LogError, LogFuture, MatchId, MatchLog, RECORD_BYTES_MAX, RecordNumber};
 use muster_live::place::{Epoch, Partition};
 use muster_testenv::{Nats as Server, NatsSettings};
 
-use super::ground::{FilesGround, Ground, HubGround, Joined, Line, NatsGround, NoLine, block_on, until_up, within};
-use crate::match_log::subjects::SubjectStats;
+use super::ground::{
+    FilesGround, Ground, HubGround, Joined, Line, NatsGround, NoLine, block_on, seal, until_up, within,
+};
+use crate::match_log::subjects::{SubjectLogs, SubjectStats, Subjects};
 use crate::nats::{Nats, NatsOptions};
+use crate::seal::{Seal, SealUse};
 
 /// A ground for match logs.
 pub(crate) trait LogGround {
     /// Access to the logs for another place.
-    async fn place(&self) -> Place;
+    async fn place(&self) -> Place {
+        self.place_with(&seal()).await
+    }
+
+    /// The same with a key of its own.
+    async fn place_with(&self, seal: &Seal) -> Place;
 }
 
 /// A place, and its connection to the logs.
 pub(crate) struct Place {
     log: Rc<dyn MatchLog>,
     line: Box<dyn Line>,
+    /// Notes that an operator wants a match forgotten.
+    forget: Box<dyn Fn(MatchId) -> LogFuture<()>>,
     /// Counters of logs in messages.
     stats: Box<dyn Fn() -> SubjectStats>,
     /// The node is kept because its line ends with it.
@@ -32,30 +42,26 @@ pub(crate) struct Place {
 }
 
 impl LogGround for FilesGround {
-    async fn place(&self) -> Place {
+    async fn place_with(&self, _: &Seal) -> Place {
         let (log, stats) = (Rc::new(self.0.handle()), Box::new(SubjectStats::default));
-        Place { log, line: Box::new(NoLine), stats, _node: Box::new(()) }
+        let forget = Box::new(|_| -> LogFuture<()> { Box::pin(async { Ok(()) }) });
+        Place { log, line: Box::new(NoLine), forget, stats, _node: Box::new(()) }
     }
 }
 
 impl LogGround for HubGround {
-    async fn place(&self) -> Place {
+    async fn place_with(&self, seal: &Seal) -> Place {
         let Joined { node, line } = self.join().await;
-        let logs = node.match_logs();
-        Place { log: Rc::new(logs.handle()), line, stats: Box::new(move || logs.stats()), _node: Box::new(node) }
+        Place::of(node.inner().match_logs(seal), line, Box::new(node))
     }
 }
 
 impl LogGround for NatsGround {
-    async fn place(&self) -> Place {
+    async fn place_with(&self, seal: &Seal) -> Place {
         let (line, options) = self.line();
         let node = Nats::connect(&options).await.expect("a connection");
-        let logs = node.match_logs(&options).await.expect("a stream");
-        let stats = Box::new({
-            let logs = logs.clone();
-            move || logs.stats()
-        });
-        Place { log: Rc::new(logs.handle()), line: Box::new(line), stats, _node: Box::new(node) }
+        let logs = node.match_logs(&options, seal).await.expect("a stream");
+        Place::of(logs, Box::new(line), Box::new(node))
     }
 }
 
@@ -64,6 +70,16 @@ fn partition(number: u16) -> Partition {
 }
 
 impl Place {
+    fn of<S: Subjects>(logs: SubjectLogs<S>, line: Box<dyn Line>, node: Box<dyn Any>) -> Self {
+        let log = Rc::new(logs.handle());
+        let operator = logs.clone();
+        let forget = Box::new(move |id| -> LogFuture<()> {
+            let operator = operator.clone();
+            Box::pin(async move { operator.want_forgotten(id).await })
+        });
+        Self { log, line, forget, stats: Box::new(move || logs.stats()), _node: node }
+    }
+
     async fn take(&self, number: u16, epoch: u64) -> Result<Vec<Bytes>, LogError> {
         within("a take-over", self.log.take_over(partition(number), Epoch(epoch))).await
     }
@@ -100,6 +116,25 @@ pub(crate) async fn whoever_takes_over_finds_the_records(ground: impl LogGround)
     assert_eq!(third.take(7, 3).await, Ok(vec!["one".into(), "".into(), "three".into(), "four".into()]));
     assert_eq!(third.take(8, 2).await, Ok(vec!["other".into()]));
     assert_eq!(third.take(9, 2).await, Ok(vec![]));
+}
+
+pub(crate) async fn what_a_stranger_writes_is_no_record(ground: impl LogGround) {
+    let owner = ground.place().await;
+    owner.take(7, 1).await.expect("taken over");
+    owner.keep(7, b"one").await;
+    owner.keep(7, b"two").await;
+    for seal in [Seal::new(&[8; 32], SealUse::Require), Seal::new(&[9; 32], SealUse::Off)] {
+        let stranger = ground.place_with(&seal).await;
+        stranger.take(7, 9).await.expect("nothing hinders it");
+        stranger.keep(7, b"forged").await;
+        let id = MatchId(Uuid::from_u128(7));
+        within("a note", (stranger.forget)(id)).await.expect("noted");
+    }
+    let successor = ground.place().await;
+    assert_eq!(successor.take(7, 2).await, Ok(vec!["one".into(), "two".into()]));
+    assert_eq!(within("the notes", successor.log.unwanted()).await, Ok([].into()));
+    successor.keep(7, b"three").await;
+    assert_eq!(ground.place().await.take(7, 3).await, Ok(vec!["one".into(), "two".into(), "three".into()]));
 }
 
 pub(crate) async fn those_nobody_wrote_to_are_known(ground: impl LogGround) {
@@ -331,7 +366,7 @@ fn a_killed_server_keeps_what_it_acknowledged() {
     block_on(async {
         let options = NatsOptions { urls: vec![server.url().to_owned()], ..NatsOptions::default() };
         let node = within("a connection", Nats::connect(&options)).await.expect("a connection");
-        let logs = node.match_logs(&options).await.expect("a stream");
+        let logs = node.match_logs(&options, &seal()).await.expect("a stream");
         let log = logs.handle();
         within("a take-over", log.take_over(partition(3), Epoch(1))).await.expect("taken over");
         let mut kept = 0_u32;
@@ -355,7 +390,7 @@ fn a_killed_server_keeps_what_it_acknowledged() {
             // Whether or not the record was written before, it is there exactly once.
             within("a sync", wait).await.expect("kept");
         }
-        let other = node.match_logs(&options).await.expect("a stream").handle();
+        let other = node.match_logs(&options, &seal()).await.expect("a stream").handle();
         let records = within("a take-over", other.take_over(partition(3), Epoch(2))).await.expect("taken over");
         assert!(records.iter().map(|record| u32::from_le_bytes(record[..].try_into().expect("four"))).eq(0..kept));
     });
@@ -367,7 +402,7 @@ fn unwanted_matches_are_noted_in_nats_beside_the_logs() {
     block_on(async {
         let options = NatsOptions { urls: vec![server.url().to_owned()], ..NatsOptions::default() };
         let node = within("a connection", Nats::connect(&options)).await.expect("a connection");
-        let logs = node.match_logs(&options).await.expect("a stream");
+        let logs = node.match_logs(&options, &seal()).await.expect("a stream");
         let log = logs.handle();
         within("a take-over", log.take_over(partition(3), Epoch(1))).await.expect("taken over");
         for record in [b"one", b"two"] {
@@ -376,7 +411,7 @@ fn unwanted_matches_are_noted_in_nats_beside_the_logs() {
         }
         let (kept, gone) = (MatchId(Uuid::from_u128(7)), MatchId(Uuid::from_u128(8)));
         let operator = within("another connection", Nats::connect(&options)).await.expect("a connection");
-        let operator = operator.match_logs(&options).await.expect("the same stream");
+        let operator = operator.match_logs(&options, &seal()).await.expect("the same stream");
         let found: Vec<Bytes> = vec!["one".into(), "two".into()];
         assert_eq!(within("a read", operator.read(partition(3))).await, Ok(found));
         for id in [kept, gone] {

@@ -2,10 +2,13 @@
 //! are injected where an implementation meets the network.
 
 mod bus;
+mod forgeries;
 pub(crate) mod ground;
 mod leaders;
+mod logins;
 mod match_log;
 mod node;
+mod permissions;
 mod recovery;
 mod refusals;
 mod registry;
@@ -89,6 +92,16 @@ suite! {
         }
     }
     nodes {
+        forgeries {
+            forged_and_repeated_frames_are_refused
+            a_forged_view_changes_nothing
+            an_old_view_makes_no_owner
+            forged_recovery_data_are_left_out
+            a_node_with_another_key_is_told_so_and_joins_when_the_others_are_gone
+        }
+        match_log {
+            what_a_stranger_writes_is_no_record
+        }
         node {
             batches_between_three_nodes_arrive_in_order
             a_node_that_is_gone_is_voted_out_and_its_links_end

@@ -283,7 +283,10 @@ pub(crate) async fn a_node_that_does_not_fit_joins_when_the_others_are_gone(grou
 }
 
 /// Reads events up to the first that `is_it` accepts.
-async fn until_event(events: &mut mpsc::Receiver<NodeEvent>, is_it: impl Fn(&NodeEvent) -> bool) -> NodeEvent {
+pub(super) async fn until_event(
+    events: &mut mpsc::Receiver<NodeEvent>,
+    is_it: impl Fn(&NodeEvent) -> bool,
+) -> NodeEvent {
     let reading = async {
         loop {
             let event = events.recv().await.expect("events go on");

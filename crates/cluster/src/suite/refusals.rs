@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use muster_testenv::{Nats as Server, NatsSettings};
 
 use super::ground::within;
-use crate::nats::{Nats, NatsError, NatsLogin, NatsOptions};
+use crate::nats::{Nats, NatsError, NatsLogin, NatsOptions, NodeCertificate};
 
 /// Connects, and expects an error that contains `expect`.
 fn check(options: &NatsOptions, expect: &str) {
@@ -37,7 +37,36 @@ fn settings_are_checked() {
     let nowhere = PathBuf::from("/nowhere/file");
     check(&NatsOptions { ca_file: Some(nowhere.clone()), ..local.clone() }, "cluster.nats_ca_file: /nowhere/file");
     let login = NatsLogin::CredentialsFile(nowhere);
-    check(&NatsOptions { login, ..local }, "cluster.nats_credentials_file: /nowhere/file");
+    check(&NatsOptions { login, ..local.clone() }, "cluster.nats_credentials_file: /nowhere/file");
+    check(&at("ws://127.0.0.1:1"), "begins neither with nats:// nor with tls://");
+}
+
+#[test]
+fn files_are_read_before_anything_is_done() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "secret").expect("written");
+    let local = NatsOptions::default();
+    let check_file = |options: NatsOptions, key: &str, fault: &str| {
+        let said = options.check().expect_err("a fault").to_string();
+        assert_eq!(said, format!("{key}: {} {fault}", file.display()));
+        check(&options, &said);
+    };
+    let ca = NatsOptions { ca_file: Some(file.clone()), ..local.clone() };
+    check_file(ca, "cluster.nats_ca_file", "holds no certificate in the form of PEM");
+    let nkey = NatsOptions { login: NatsLogin::NkeyFile(file.clone()), ..local.clone() };
+    check_file(nkey.clone(), "cluster.nats_nkey_file", "holds no seed of a key: make one by `nk -gen user`");
+    let credentials = NatsOptions { login: NatsLogin::CredentialsFile(file.clone()), ..local.clone() };
+    let fault = "is no file of credentials: write it anew by `nsc generate creds`";
+    check_file(credentials, "cluster.nats_credentials_file", fault);
+    let made = rcgen::generate_simple_self_signed(vec!["node".to_owned()]).expect("a certificate");
+    let certificate_file = folder.path().join("certificate.pem");
+    std::fs::write(&certificate_file, made.cert.pem()).expect("written");
+    let certificate = Some(NodeCertificate { certificate_file, private_key_file: file.clone() });
+    let options = NatsOptions { certificate, ..local };
+    check_file(options, "cluster.nats_private_key_file", "holds no private key in the form of PEM");
+    std::fs::write(&file, nkeys::KeyPair::new_account().seed().expect("a seed")).expect("written");
+    check_file(nkey, "cluster.nats_nkey_file", "holds a key that is no user's: make one by `nk -gen user`");
 }
 
 #[test]
@@ -45,8 +74,13 @@ fn nobody_there_is_told_without_the_password() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
     drop(listener);
-    let options = at(&format!("nats://user:secret@{address}"));
-    check(&options, &format!("no NATS server answers at {address}"));
+    let login = NatsLogin::Password { user: "muster".to_owned(), password: "secret".to_owned() };
+    let options = NatsOptions { login, ..at(&format!("nats://{address}")) };
+    let said = connect(&options).map(drop).expect_err("nobody is there").to_string();
+    assert!(
+        said.contains(&format!("no NATS server answers at nats://{address}")) && !said.contains("secret"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -57,8 +91,11 @@ fn what_lets_somebody_in_is_not_told() {
         let told = format!("{options:?}");
         assert!(told.contains("127.0.0.1:1") && !told.contains("secret"), "{told}");
     }
-    let said = connect(&at("nats://user:secret@a b:1")).map(drop).expect_err("no URL").to_string();
-    assert!(said.contains("`a b:1`") && !said.contains("secret"), "{said}");
+    for (place, fault) in [("a b:1", "is not like nats://host:port"), ("127.0.0.1:1", "set cluster.nats_user instead")]
+    {
+        let said = connect(&at(&format!("nats://user:secret@{place}"))).map(drop).expect_err("no URL").to_string();
+        assert!(said.contains(place) && said.contains(fault) && !said.contains("secret"), "{said}");
+    }
 }
 
 #[test]
@@ -104,20 +141,4 @@ fn a_login_is_asked_for() {
     let server = Server::start(NatsSettings { more, ..NatsSettings::default() }).expect("a server");
     check(&NatsOptions { login: NatsLogin::Token("wrong".to_owned()), ..at(server.url()) }, "refuses the login");
     connect(&NatsOptions { login: NatsLogin::Token("right".to_owned()), ..at(server.url()) }).expect("a connection");
-}
-
-#[test]
-fn certificates_are_checked() {
-    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).expect("a certificate");
-    let folder = std::env::temp_dir().join(format!("muster-nats-tls-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
-    std::fs::write(&certificate, made.cert.pem()).expect("written");
-    std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
-    let more = format!("tls {{ cert_file: \"{}\", key_file: \"{}\" }}\n", certificate.display(), key.display());
-    let server = Server::start(NatsSettings { more, ..NatsSettings::default() }).expect("a server");
-    check(&at(server.url()), "correct cluster.nats_ca_file");
-    connect(&NatsOptions { ca_file: Some(certificate), ..at(server.url()) }).expect("a connection");
-    drop(server);
-    std::fs::remove_dir_all(folder).expect("removed");
 }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::ground::{Ground, Joined, Line, within};
+use super::ground::{Ground, Joined, Line, seal, within};
 use crate::NodeNumber;
 use crate::bus::Bus;
 use crate::link::{Batch, LinkConfig};
 use crate::membership::{Compatibility, NodeConfig, Roles, View};
 use crate::node::{NodeClock, NodeCommand, NodeEvent, NodeOptions, RunningNode, SendError};
 use crate::registry::Registry;
+use crate::seal::Seal;
 
 /// The number whose batch exceeds every frame.
 const LARGE: u64 = 100;
@@ -24,6 +25,7 @@ pub(super) struct Talker {
     pub(super) node: RunningNode,
     pub(super) events: mpsc::Receiver<NodeEvent>,
     pub(super) line: Box<dyn Line>,
+    pub(super) seal: Seal,
     pub(super) me: NodeNumber,
     /// The nodes of the view.
     pub(super) nodes: Vec<NodeNumber>,
@@ -60,7 +62,7 @@ fn number_of(bytes: &Bytes) -> u64 {
 pub(super) fn options(compatibility: Compatibility) -> NodeOptions {
     let (name, roles) = ("node".into(), Roles::ALL);
     let node = NodeConfig { name, shards: 2, weight: 2, roles, compatibility, epoch_floor: 0 };
-    NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_runtime() }
+    NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_runtime(), seal: seal() }
 }
 
 impl Talker {
@@ -70,11 +72,14 @@ impl Talker {
     }
 
     pub(super) fn start<N: Bus + Registry>(outside: Arc<N>, line: Box<dyn Line>) -> Self {
-        let (node, events) = RunningNode::start(outside, options(Compatibility::default()));
+        let options = options(Compatibility::default());
+        let seal = options.seal.clone();
+        let (node, events) = RunningNode::start(outside, options);
         Self {
             node,
             events,
             line,
+            seal,
             me: 0,
             nodes: Vec::new(),
             is_online: false,

@@ -58,12 +58,16 @@ const DETAILS: [(&str, &str); 11] = [
         "Exit status 0: the server and its database answer. A URL may begin with https://. Certificates are not\n\
          checked, since nothing secret is said.",
     ),
-    ("drain", "Takes the --cluster.* flags of the nodes. NODE is a name or a number. Returns when the node has left."),
+    (
+        "drain",
+        "Takes the --cluster.* flags of the nodes, and their keys from --data_dir (with --dev those of `muster dev`).\n\
+         NODE is a name or a number. Returns when the node has left.",
+    ),
     ("types", "Writes into the folder, which may exist: files of the same names are replaced."),
     (
         "match",
         "Recordings need --match.record_dir or `record`. `list` and `forget` want the server stopped, or --cluster.*\n\
-         flags. `verify` has exit status 1 if a module does something else than it did.",
+         flags and the nodes' keys, as `muster drain` does. `verify` has exit status 1 if a module does something else than it did.",
     ),
 ];
 

@@ -96,8 +96,12 @@ fn check(rest: Vec<String>) -> Result<Command, UsageError> {
     if split.switches.contains(&"keys") {
         return Ok(Command::Print(reference::list()));
     }
-    let mode = if split.switches.contains(&"dev") { ServerMode::Dev } else { ServerMode::Serve };
-    Ok(Command::Check { mode, flags: split.flags })
+    Ok(Command::Check { mode: mode(&split.switches), flags: split.flags })
+}
+
+/// The mode of the server that a command is about: `--dev` for one that `muster dev` starts.
+fn mode(switches: &[&str]) -> ServerMode {
+    if switches.contains(&"dev") { ServerMode::Dev } else { ServerMode::Serve }
 }
 
 fn migrate(rest: Vec<String>) -> Result<Command, UsageError> {
@@ -133,26 +137,28 @@ fn one_folder(
 }
 
 fn of_match(rest: Vec<String>) -> Result<Command, UsageError> {
-    let Split { mut flags, words, help, .. } = split(rest, &[])?;
+    let Split { mut flags, words, help, switches } = split(rest, &["dev"])?;
+    let mode = mode(&switches);
     let usage = || {
         let told = "write `muster match record FOLDER`; `muster match replay|verify FILE`, with one recording or more; \
-                    `muster match list`; or `muster match forget ID`";
+                    `muster match list [--dev]`; or `muster match forget ID [--dev]`";
         UsageError(told.to_owned())
     };
     let action = match words.as_slice() {
         _ if help => return Ok(help_of("match")),
+        [word, ..] if mode == ServerMode::Dev && word != "list" && word != "forget" => return Err(usage()),
         [word, folder] if word == "record" => {
             let key = keys::find("match.record_dir").ok_or_else(usage)?;
             flags.push(Setting::one(key, folder, Source::Flag));
             return Ok(Command::Start { mode: ServerMode::Dev, flags });
         }
-        [word] if word == "list" => return Ok(Command::ListMatches { flags }),
+        [word] if word == "list" => return Ok(Command::ListMatches { mode, flags }),
         [word, id] if word == "forget" => {
             // The public id names the cluster or server behind a dot.
             let uuid = id.split('.').next().unwrap_or_default();
             let id =
                 uuid.parse().map_err(|_| UsageError(format!("`{id}` is no match id; `muster match list` has them")))?;
-            return Ok(Command::ForgetMatch { id, flags });
+            return Ok(Command::ForgetMatch { mode, id, flags });
         }
         [word, _, ..] if word == "replay" => MatchAction::Replay,
         [word, _, ..] if word == "verify" => MatchAction::Verify,
@@ -194,10 +200,10 @@ fn healthcheck(rest: Vec<String>) -> Result<Command, UsageError> {
 }
 
 fn drain(rest: Vec<String>) -> Result<Command, UsageError> {
-    let split = split(rest, &[])?;
+    let split = split(rest, &["dev"])?;
     match split.words.as_slice() {
         _ if split.help => Ok(help_of("drain")),
-        [node] => Ok(Command::Drain { node: node.clone(), flags: split.flags }),
+        [node] => Ok(Command::Drain { mode: mode(&split.switches), node: node.clone(), flags: split.flags }),
         _ => Err(UsageError("write `muster drain NODE`, with a node's name or number".to_owned())),
     }
 }

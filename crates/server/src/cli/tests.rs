@@ -53,8 +53,8 @@ fn commands() {
     assert_eq!(read("backup out.db"), "Backup { file: \"out.db\", flags: [] }");
     assert_eq!(read("restore -- --odd"), "Restore { file: \"--odd\", force: false, flags: [] }");
     assert_eq!(read("types out"), "Types { folder: \"out\" }");
-    assert_eq!(read("match list --name a"), "ListMatches { flags: [name = a (command line)] }");
-    let forget = "ForgetMatch { id: 7bab7310-9a66-4477-b43a-f53100000001, flags: [] }";
+    assert_eq!(read("match list --name a"), "ListMatches { mode: Serve, flags: [name = a (command line)] }");
+    let forget = "ForgetMatch { mode: Serve, id: 7bab7310-9a66-4477-b43a-f53100000001, flags: [] }";
     assert_eq!(read("match forget 7bab7310-9a66-4477-b43a-f53100000001"), forget);
     assert_eq!(read("match forget 7bab7310-9a66-4477-b43a-f53100000001.muster"), forget, "a public id");
     assert_eq!(read("match forget x"), "error `x` is no match id; `muster match list` has them");
@@ -63,7 +63,10 @@ fn commands() {
     assert_eq!(read("check --keys"), "print name = muster");
     assert_eq!(read("healthcheck"), "Healthcheck { target: Port(7350) }");
     assert_eq!(read("healthcheck 7360"), "Healthcheck { target: Port(7360) }");
-    assert_eq!(read("drain b"), "Drain { node: \"b\", flags: [] }");
+    assert_eq!(read("drain b"), "Drain { mode: Serve, node: \"b\", flags: [] }");
+    assert_eq!(read("drain --dev b"), "Drain { mode: Dev, node: \"b\", flags: [] }");
+    assert_eq!(read("match list --dev"), "ListMatches { mode: Dev, flags: [] }");
+    assert!(read("match verify --dev a").starts_with("error write `muster match"));
     assert_eq!(read("healthcheck http://host:1/"), "Healthcheck { target: Url(\"http://host:1/\") }");
     assert_eq!(read("bench ccu --unknown 5"), "Bench { arguments: [\"ccu\", \"--unknown\", \"5\"] }");
     assert_eq!(

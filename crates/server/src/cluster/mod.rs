@@ -15,14 +15,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use muster_cluster::link::LinkConfig;
 use muster_cluster::membership::{Compatibility, NodeConfig, Roles, View};
-use muster_cluster::nats::{NatsLogin, NatsOptions};
+use muster_cluster::nats::{NatsLogin, NatsOptions, NodeCertificate};
 use muster_cluster::node::{NodeClock, NodeCommand, NodeOptions};
+use muster_cluster::seal::{Seal, SealUse};
 use muster_gateway::rim::{ClusterCommand, LaneSenders};
 use muster_gateway::shard::ShardHandle;
 use muster_live::place::Epoch;
 use muster_live::{Millis, ShardIndex};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::config::groups::cluster::Seals;
 use crate::config::{Cluster as ClusterConfig, Config};
 use crate::jobs::Jobs;
 use crate::keys;
@@ -188,6 +190,8 @@ impl Cluster {
 pub fn nats_options(config: &ClusterConfig) -> NatsOptions {
     let login = if let Some(file) = &config.nats_credentials_file {
         NatsLogin::CredentialsFile(file.clone())
+    } else if let Some(file) = &config.nats_nkey_file {
+        NatsLogin::NkeyFile(file.clone())
     } else if !config.nats_token.is_empty() {
         NatsLogin::Token(config.nats_token.expose().to_owned())
     } else if !config.nats_user.is_empty() {
@@ -195,14 +199,44 @@ pub fn nats_options(config: &ClusterConfig) -> NatsOptions {
     } else {
         NatsLogin::None
     };
+    let files = config.nats_certificate_file.clone().zip(config.nats_private_key_file.clone());
+    let certificate =
+        files.map(|(certificate_file, private_key_file)| NodeCertificate { certificate_file, private_key_file });
     NatsOptions {
         urls: config.nats.clone(),
         login,
         ca_file: config.nats_ca_file.clone(),
+        certificate,
         cluster: config.name.clone(),
         replicas: config.nats_replicas.count(),
         request_wait: REQUEST_WAIT,
     }
+}
+
+/// The seals of the cluster of a configuration with keys.
+pub fn seal(config: &Config) -> Seal {
+    let usage = match config.cluster.seals {
+        Seals::Require => SealUse::Require,
+        Seals::Accept => SealUse::Accept,
+        Seals::Off => SealUse::Off,
+    };
+    Seal::new(&keys::cluster_key(config), usage)
+}
+
+/// The seals for a command that speaks to a cluster from outside.
+///
+/// # Errors
+/// A sentence, if the command has not found the keys of the cluster.
+pub fn seal_of_command(config: &Config) -> Result<Seal, String> {
+    if config.session.encryption_key.is_empty() || config.session.refresh_encryption_key.is_empty() {
+        return Err(format!(
+            "the nodes of a cluster listen only to who has their keys, and there is no {} in {}: copy it there from a \
+             node, or name the folder where it is by --data_dir",
+            keys::FILE_NAME,
+            config.general.data_dir.display()
+        ));
+    }
+    Ok(seal(config))
 }
 
 fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOptions {
@@ -225,5 +259,6 @@ fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOp
         },
         links: LinkConfig::default(),
         clock: NodeClock::of_system(),
+        seal: seal(config),
     }
 }

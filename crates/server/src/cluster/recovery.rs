@@ -10,6 +10,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::codec::{Decoder, DecoderMetrics};
 use muster_cluster::nats::Nats;
 use muster_cluster::recovery::{Recovery as _, RecoveryError, form};
+use muster_cluster::seal::Sealed;
 use muster_gateway::shard::{ShardCommand, ShardHandle};
 use muster_live::plane::{RECOVERY_WAIT_MS, Recoverable};
 use muster_live::{Epoch, Partition, Routes, ShardIndex};
@@ -26,7 +27,7 @@ const SWEPT_AFTER: Duration = Duration::from_secs(10);
 /// Writes and reads the recovery data of this node's shards.
 pub(super) struct RecoveryKeeper {
     number: NodeNumber,
-    nats: Arc<Nats>,
+    nats: Arc<Sealed<Nats>>,
     shards: Arc<[ShardHandle]>,
     decoder: Arc<Decoder>,
     /// Partitions that this node owns, with their epochs.
@@ -36,7 +37,7 @@ pub(super) struct RecoveryKeeper {
 impl RecoveryKeeper {
     pub(super) fn new(
         number: NodeNumber,
-        nats: Arc<Nats>,
+        nats: Arc<Sealed<Nats>>,
         shards: Arc<[ShardHandle]>,
         metrics: Arc<DecoderMetrics>,
     ) -> Self {

@@ -11,6 +11,7 @@ use muster_cluster::NodeNumber;
 use muster_cluster::membership::View;
 use muster_cluster::nats::{JetLogs, Nats, NatsOptions};
 use muster_cluster::node::{NodeCommand, NodeEvent, NodeOptions, RunningNode};
+use muster_cluster::seal::Sealed;
 use muster_gateway::rim::ClusterCommand;
 use muster_gateway::shard::{ShardCommand, ShardHandle};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -39,7 +40,7 @@ pub(super) fn run(options: &NatsOptions, node: NodeOptions, load: Load, channels
 
 /// A node that is online in its cluster and has no shards yet.
 struct OnlineNode {
-    nats: Arc<Nats>,
+    nats: Arc<Sealed<Nats>>,
     match_logs: JetLogs,
     node: RunningNode,
     events: mpsc::Receiver<NodeEvent>,
@@ -55,7 +56,8 @@ impl OnlineNode {
             view: view.subscribe(),
             node: self.node.metrics().clone(),
             decoder: Arc::default(),
-            nats: self.nats.clone(),
+            nats: self.nats.inner().clone(),
+            seals: self.nats.seal().metrics().clone(),
             match_logs: self.match_logs.clone(),
             load_percent: Arc::default(),
         }
@@ -91,7 +93,8 @@ async fn join_and_serve(options: &NatsOptions, node: NodeOptions, load: Load, ch
 /// Joins the cluster and waits until the node is online.
 async fn join(options: &NatsOptions, node: NodeOptions, view: &watch::Sender<Arc<View>>) -> Result<OnlineNode, String> {
     let nats = Arc::new(Nats::connect(options).await.map_err(|error| error.to_string())?);
-    let match_logs = nats.match_logs(options).await.map_err(|error| error.to_string())?;
+    let match_logs = nats.match_logs(options, &node.seal).await.map_err(|error| error.to_string())?;
+    let nats = Arc::new(Sealed::new(nats, node.seal.clone()));
     let (node, mut events) = RunningNode::start(nats.clone(), node);
     let joined = timeout(JOIN_WAIT, wait_until_online(&mut events, view)).await;
     let joined = joined

@@ -2,19 +2,21 @@
 //! JetStream of a cluster, whose nodes may run meanwhile.
 
 use std::process::ExitCode;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
 use muster_cluster::match_log::files::{FileLog, FileLogs};
 use muster_cluster::nats::{JetLogs, Nats};
+use muster_cluster::seal::Seal;
 use muster_live::matches::{LogError, MatchId, MatchLog as _};
 use muster_live::{Epoch, Partition};
 use muster_script::durable::listing::{LoggedMatch, end_record, matches_of};
 use muster_wire::Timestamp;
 
-use super::{Outcome, configuration, print, runtime};
-use crate::cluster::nats_options;
-use crate::config::{Config, Setting};
+use super::{Outcome, configuration_with_keys, print, runtime};
+use crate::cluster::{nats_options, seal_of_command};
+use crate::config::{Config, ServerMode, Setting};
 use crate::game::MatchLogs;
 
 /// The reason of the end of a match in its log.
@@ -26,7 +28,7 @@ const EPOCH: Epoch = Epoch(1);
 /// The logs that the configuration names. Those of a cluster need its connection for as long as they are read.
 enum Logs {
     Files { logs: FileLogs, handle: FileLog },
-    Cluster { logs: Box<JetLogs>, _nats: Box<Nats> },
+    Cluster { logs: Box<JetLogs>, seal: Seal, _nats: Box<Nats> },
 }
 
 impl Logs {
@@ -35,8 +37,9 @@ impl Logs {
         if config.cluster.is_joined() {
             let options = nats_options(&config.cluster);
             let nats = Nats::connect(&options).await.map_err(|error| error.to_string())?;
-            let logs = nats.match_logs(&options).await.map_err(|error| error.to_string())?;
-            return Ok(Some(Self::Cluster { logs: Box::new(logs), _nats: Box::new(nats) }));
+            let seal = seal_of_command(config)?;
+            let logs = nats.match_logs(&options, &seal).await.map_err(|error| error.to_string())?;
+            return Ok(Some(Self::Cluster { logs: Box::new(logs), seal, _nats: Box::new(nats) }));
         }
         if !MatchLogs::exist(&config.general.data_dir) {
             return Ok(None);
@@ -60,13 +63,22 @@ impl Logs {
     }
 
     /// All matches that have not ended, by partition.
-    async fn matches(&self) -> Result<Vec<(Partition, LoggedMatch)>, LogError> {
+    async fn matches(&self) -> Result<Vec<(Partition, LoggedMatch)>, String> {
         let mut found = Vec::new();
-        for partition in self.partitions().await? {
-            let matches = matches_of(self.read(partition).await?);
+        for partition in self.partitions().await.map_err(failed)? {
+            let matches = matches_of(self.read(partition).await.map_err(failed)?);
             found.extend(matches.into_iter().map(|logged| (partition, logged)));
         }
-        Ok(found)
+        match self {
+            Self::Cluster { seal, .. }
+                if found.is_empty() && seal.metrics().log_messages_forged.load(Ordering::Relaxed) > 0 =>
+            {
+                Err("the logs of the cluster are not sealed by the keys of this command: give it the `keys.yml` of the \
+                     nodes by --data_dir, or --dev if `muster dev` has started them"
+                    .to_owned())
+            }
+            _ => Ok(found),
+        }
     }
 
     /// Ends a match of a partition that was read. Answers what happens, for the operator.
@@ -93,11 +105,11 @@ fn failed(error: LogError) -> String {
 }
 
 /// Prints a line for each durable match.
-pub(super) fn list(flags: &[Setting]) -> Outcome {
-    let config = configuration(flags)?;
+pub(super) fn list(mode: ServerMode, flags: &[Setting]) -> Outcome {
+    let config = configuration_with_keys(mode, flags)?;
     runtime()?.block_on(async {
         let matches = match Logs::open(&config).await? {
-            Some(logs) => logs.matches().await.map_err(failed)?,
+            Some(logs) => logs.matches().await?,
             None => Vec::new(),
         };
         if matches.is_empty() {
@@ -111,11 +123,11 @@ pub(super) fn list(flags: &[Setting]) -> Outcome {
 }
 
 /// Ends a durable match.
-pub(super) fn forget(id: MatchId, flags: &[Setting]) -> Outcome {
-    let config = configuration(flags)?;
+pub(super) fn forget(mode: ServerMode, id: MatchId, flags: &[Setting]) -> Outcome {
+    let config = configuration_with_keys(mode, flags)?;
     runtime()?.block_on(async {
         if let Some(logs) = Logs::open(&config).await? {
-            let matches = logs.matches().await.map_err(failed)?;
+            let matches = logs.matches().await?;
             if let Some((partition, _)) = matches.iter().find(|(_, logged)| logged.id == id) {
                 return print(&logs.forget(*partition, id).await.map_err(failed)?);
             }

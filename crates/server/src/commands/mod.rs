@@ -35,10 +35,10 @@ pub fn run(command: Command) -> ExitCode {
         Command::Backup { file, flags } => database::backup(&file, &flags),
         Command::Restore { file, force, flags } => database::restore(&file, force, &flags),
         Command::Healthcheck { target } => health::check(&target),
-        Command::Drain { node, flags } => drain::drain(&node, &flags),
+        Command::Drain { mode, node, flags } => drain::drain(mode, &node, &flags),
         Command::Match { action, files, flags } => matches::run(action, &files, &flags),
-        Command::ListMatches { flags } => durable_matches::list(&flags),
-        Command::ForgetMatch { id, flags } => durable_matches::forget(MatchId(id), &flags),
+        Command::ListMatches { mode, flags } => durable_matches::list(mode, &flags),
+        Command::ForgetMatch { mode, id, flags } => durable_matches::forget(mode, MatchId(id), &flags),
         Command::Types { folder } => types::write(&folder),
         Command::Account { action, user_id, flags } => account::run(action, user_id, &flags),
     };
@@ -98,6 +98,12 @@ fn game_code(code: &[LoadedCode]) -> String {
 /// The configuration for a command that does not serve and needs no keys.
 fn configuration(flags: &[Setting]) -> Result<Config, String> {
     let loaded = config::load(ServerMode::Serve, KeyFile::Ignore, flags, std::env::vars_os());
+    loaded.map(|loaded| loaded.config).map_err(|error| error.to_string())
+}
+
+/// The configuration for a command that does not serve, with the keys if this machine has them.
+fn configuration_with_keys(mode: ServerMode, flags: &[Setting]) -> Result<Config, String> {
+    let loaded = config::load(mode, KeyFile::Find, flags, std::env::vars_os());
     loaded.map(|loaded| loaded.config).map_err(|error| error.to_string())
 }
 

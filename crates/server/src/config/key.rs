@@ -4,7 +4,12 @@
 use muster_domain::address::{Network, NotANetwork};
 use muster_domain::ladder::{Ladder, NotALadder};
 
-use super::{address::DatabaseAddress, secret::mask_address, template::RoomTemplate};
+use super::{
+    address::DatabaseAddress,
+    secret::{mask_address, mask_login},
+    servers,
+    template::RoomTemplate,
+};
 
 /// One row of the table of keys.
 #[derive(Debug)]
@@ -70,6 +75,8 @@ pub enum Kind {
     Headers,
     /// Any number of database addresses.
     Addresses,
+    /// Any number of addresses of NATS servers.
+    Servers,
     /// Any number of networks.
     Networks,
     /// Any number of ladders.
@@ -139,6 +146,7 @@ impl Key {
                 format!("{name}=(secret)")
             }
             Kind::Addresses => mask_address(text),
+            Kind::Servers => mask_login(text),
             _ => text.to_owned(),
         }
     }
@@ -147,7 +155,7 @@ impl Key {
 impl Kind {
     /// True when several entries may stand beside each other.
     pub fn is_list(self) -> bool {
-        matches!(self, Kind::List | Kind::Addresses | Kind::Networks | Kind::Ladders | Kind::Templates)
+        matches!(self, Kind::List | Kind::Addresses | Kind::Servers | Kind::Networks | Kind::Ladders | Kind::Templates)
             || self.has_names()
     }
 
@@ -172,6 +180,7 @@ impl Kind {
                 super::read::FRAMING_HEADERS.join(", ")
             ),
             Kind::Addresses => super::address::EXPECTED.to_owned(),
+            Kind::Servers => servers::EXPECTED.to_owned(),
             Kind::Networks => NotANetwork.to_string(),
             Kind::Ladders => NotALadder.to_string(),
             Kind::Templates => super::template::EXPECTED.to_owned(),
@@ -186,6 +195,7 @@ impl Kind {
             Kind::Number { min, max } => super::read::whole_number(text).is_some_and(|n| (min..=max).contains(&n)),
             Kind::Choice(words) => words.iter().any(|word| word.eq_ignore_ascii_case(text)),
             Kind::Interface => super::read::interface(text).is_some(),
+            Kind::Servers => servers::is_address(text),
             Kind::Pairs { .. } => text.split_once('=').is_some_and(|(name, _)| !name.trim().is_empty()),
             Kind::Headers => super::read::header(text).is_some(),
             Kind::Addresses => return text.parse::<DatabaseAddress>().map(drop).map_err(|e| e.to_string()),

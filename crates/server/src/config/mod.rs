@@ -14,6 +14,7 @@ mod problem;
 mod read;
 pub mod reference;
 mod secret;
+mod servers;
 mod setting;
 pub mod template;
 #[cfg(test)]
@@ -68,6 +69,8 @@ pub enum KeyFile {
     Create,
     /// Read the file if it exists, and leave missing keys empty: for `muster check`.
     Read,
+    /// Read the file if it exists, for a command that needs the keys of a cluster and nothing else of a server.
+    Find,
     /// Leave all keys empty: for commands that sign nothing, such as `muster migrate`.
     Ignore,
 }
@@ -185,7 +188,7 @@ fn finish(mode: ServerMode, key_file: KeyFile, mut settings: Settings) -> Result
     settings.lay_over(&keys.settings);
     let (config, mut problems) = typed(mode, &settings);
     problems.extend(validate::contradictions(&config, &settings));
-    if key_file != KeyFile::Ignore {
+    if matches!(key_file, KeyFile::Create | KeyFile::Read) {
         problems.extend(validate::contradictions_of_servers(&config));
     }
     if !problems.is_empty() {

@@ -1,4 +1,4 @@
-//! Values that are never printed: a wrapper that hides them from `Debug`, and the masking of database addresses.
+//! Values that are never printed: a wrapper that hides them from `Debug`, and the masking of addresses.
 
 use std::fmt;
 
@@ -48,6 +48,16 @@ pub(crate) fn mask_address(text: &str) -> String {
         }
         None => masked,
     }
+}
+
+/// An address of a server with all that stands before its host masked.
+pub(crate) fn mask_login(text: &str) -> String {
+    let host_start = text.rfind('@').map_or(0, |at| at + 1);
+    let scheme_end = text.find("://").map_or(0, |at| at + 3);
+    if host_start <= scheme_end {
+        return text.to_owned();
+    }
+    format!("{}(secret)@{}", &text[..scheme_end], &text[host_start..])
 }
 
 fn mask_parameter(parameter: &str) -> String {

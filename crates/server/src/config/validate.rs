@@ -122,9 +122,11 @@ pub(super) fn contradictions(config: &Config, settings: &Settings) -> Vec<Proble
         !strangers.is_empty(),
         &format!("`cluster.roles` knows {}, and not {}", ROLES.join(", "), strangers.join(", ")),
     );
+    let logins = cluster.nats_logins();
+    fault(logins.len() > 1, &format!("`{}` are ways to log in at NATS: set one", logins.join("` and `")));
     fault(
-        !cluster.nats_token.is_empty() && !cluster.nats_user.is_empty(),
-        "`cluster.nats_token` and `cluster.nats_user` are two ways to log in at NATS: set one",
+        cluster.nats_certificate_file.is_some() != cluster.nats_private_key_file.is_some(),
+        "`cluster.nats_certificate_file` and `cluster.nats_private_key_file` belong together: set both or none",
     );
     faults.into_iter().map(Problem::Contradiction).collect()
 }
@@ -185,6 +187,11 @@ pub(super) fn notices(settings: &Settings, config: &Config) -> Vec<Notice> {
         "metrics.prometheus_port",
         "only programs on this machine can read the metrics: for a Prometheus elsewhere set `metrics.address` to an \
          interface that players cannot reach (empty for all), and perhaps `metrics.token`",
+    );
+    warn(
+        !config.cluster.nats_password.is_empty() && config.cluster.nats_user.is_empty(),
+        "cluster.nats_password",
+        "it has no effect without `cluster.nats_user`",
     );
     warn(
         config.socket.ssl_certificate.is_some(),

@@ -9,6 +9,7 @@ use muster_cluster::membership::{MembershipStats, View};
 use muster_cluster::nats::{JetLogs, Nats};
 use muster_cluster::node::{NodeAuthority, NodeMetrics};
 use muster_cluster::recovery::Recovery as _;
+use muster_cluster::seal::SealMetrics;
 use muster_live::Place;
 use tokio::sync::watch;
 
@@ -32,6 +33,8 @@ pub struct ClusterTelemetry {
     pub load_percent: Arc<AtomicU32>,
     /// The connection to NATS.
     pub nats: Arc<Nats>,
+    /// Counters of what had no right seal.
+    pub seals: Arc<SealMetrics>,
     /// The logs of durable matches.
     pub match_logs: JetLogs,
 }
@@ -60,6 +63,7 @@ impl ClusterTelemetry {
         self.render_links(page);
         self.render_messages(page);
         self.render_nats(page);
+        self.render_seals(page);
     }
 
     fn render_nats(&self, page: &mut Exposition) {
@@ -75,6 +79,9 @@ impl ClusterTelemetry {
         );
         let restarts = read(&nats.watch_restarts);
         page.counter("cluster_nats_watch_restarts_count", "Times that watching the registry began anew.", restarts);
+        let missing = read(&nats.permissions_missing);
+        let help = "Times that NATS said that this node's user lacks a permission.";
+        page.counter("cluster_nats_permissions_missing_count", help, missing);
         let kept = self.nats.recovery_metrics();
         let kept = [
             ("written", read(&kept.written)),
@@ -83,6 +90,17 @@ impl ClusterTelemetry {
             ("retried", read(&kept.retried)),
         ];
         page.counters("cluster_recovery_count", "Values of recovery data, by outcome.", "kind", kept);
+    }
+
+    fn render_seals(&self, page: &mut Exposition) {
+        let refused = [
+            ("frame", read(&self.seals.frames_forged)),
+            ("repeated_frame", read(&self.seals.frames_repeated)),
+            ("value", read(&self.seals.values_forged)),
+            ("log_message", read(&self.seals.log_messages_forged)),
+        ];
+        let help = "What came over NATS without a right seal of the servers' keys, or came again, and was refused.";
+        page.counters("cluster_forged_count", help, "kind", refused);
     }
 
     fn render_membership(&self, page: &mut Exposition) {

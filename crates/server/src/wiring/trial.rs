@@ -12,6 +12,7 @@ use muster_script::LoadedCode;
 use tempfile::TempDir;
 
 use super::{Metrics, Shared, StartError, load_game, share, signing};
+use crate::cluster::nats_options;
 use crate::config::{Config, Secret};
 use crate::database::Database;
 use crate::game::{RecordingPlayer, STUCK_MODULES, default_folder};
@@ -29,12 +30,15 @@ pub(crate) async fn player(config: &Config) -> Result<(RecordingPlayer, TempDir)
     Ok((player, folder))
 }
 
-/// Does what a start does with the configuration: reads certificates, makes the rules of all parts, and loads the game
+/// Does what a start does with the configuration: reads certificates and logins, makes the rules of all parts, and loads the game
 /// code. Answers the folder of the game code, and the code in it; `None` if there is no folder.
 ///
 /// # Errors
 /// The sentence with which a start would end.
 pub(crate) async fn rehearse(config: &Config) -> Result<Option<(PathBuf, Vec<LoadedCode>)>, StartError> {
+    if config.cluster.is_joined() {
+        nats_options(&config.cluster).check().map_err(|error| StartError(error.to_string()))?;
+    }
     let folder = temporary_folder()?;
     let config = aside(config, &folder)?;
     let metrics = Metrics::new(&config);

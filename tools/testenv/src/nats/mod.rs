@@ -58,7 +58,7 @@ impl Nats {
     /// When no nats-server is installed and none can be built, or the server does not start; the message quotes its
     /// log.
     pub fn start(settings: NatsSettings) -> Result<Self> {
-        let [server] = start_all(settings)?;
+        let [server] = start_all(&|place| configuration(&settings, place))?;
         Ok(server)
     }
 
@@ -67,7 +67,15 @@ impl Nats {
     /// # Errors
     /// Same as [`Nats::start`].
     pub fn start_three(settings: NatsSettings) -> Result<[Self; 3]> {
-        start_all(settings)
+        start_all(&|place| configuration(&settings, place))
+    }
+
+    /// Starts servers with configurations of the test's own.
+    ///
+    /// # Errors
+    /// Same as [`Nats::start`].
+    pub fn start_configured<const COUNT: usize>(configure: impl Fn(&NatsPlace<'_>) -> String) -> Result<[Self; COUNT]> {
+        start_all(&configure)
     }
 
     /// Address for clients: `nats://127.0.0.1:PORT`.
@@ -117,11 +125,24 @@ impl Nats {
     }
 }
 
-fn start_all<const COUNT: usize>(settings: NatsSettings) -> Result<[Nats; COUNT]> {
+/// What a server's configuration has to name.
+#[derive(Clone, Copy, Debug)]
+pub struct NatsPlace<'a> {
+    /// Number of the server, from 0.
+    pub number: usize,
+    /// Port for clients.
+    pub port: u16,
+    /// Ports for the other servers of the cluster, this server's among them.
+    pub route_ports: &'a [u16],
+    /// Folder for data.
+    pub folder: &'a Path,
+}
+
+fn start_all<const COUNT: usize>(configure: &dyn Fn(&NatsPlace<'_>) -> String) -> Result<[Nats; COUNT]> {
     let program = nats_server()?;
     let mut last = None;
     for _ in 0..ATTEMPTS_MAX {
-        match start_on_free_ports(&program, &settings) {
+        match start_on_free_ports(&program, configure) {
             Ok(servers) => return Ok(servers),
             Err(error) if format!("{error:#}").contains("address already in use") => last = Some(error),
             Err(error) => return Err(error),
@@ -130,32 +151,31 @@ fn start_all<const COUNT: usize>(settings: NatsSettings) -> Result<[Nats; COUNT]
     bail!("no port stayed free for NATS in {ATTEMPTS_MAX} attempts: {last:?}")
 }
 
-fn start_on_free_ports<const COUNT: usize>(program: &Path, settings: &NatsSettings) -> Result<[Nats; COUNT]> {
+fn start_on_free_ports<const COUNT: usize>(
+    program: &Path,
+    configure: &dyn Fn(&NatsPlace<'_>) -> String,
+) -> Result<[Nats; COUNT]> {
     let client_ports: Vec<u16> = free_ports(COUNT)?;
     let route_ports: Vec<u16> = free_ports(COUNT)?;
     let mut servers = Vec::with_capacity(COUNT);
     for (number, port) in client_ports.iter().enumerate() {
-        let routes = if COUNT > 1 { Some((route_ports[number], &*route_ports)) } else { None };
-        let keeper = Keeper::start(program, |folder| configuration(settings, number, *port, routes, folder))?;
+        let (port, route_ports) = (*port, &*route_ports);
+        let keeper = Keeper::start(program, |folder| configure(&NatsPlace { number, port, route_ports, folder }))?;
         servers.push(Nats { url: format!("nats://127.0.0.1:{port}"), keeper });
     }
     servers.try_into().map_err(|_| anyhow!("not as many servers as asked for"))
 }
 
-fn configuration(
-    settings: &NatsSettings,
-    number: usize,
-    port: u16,
-    routes: Option<(u16, &[u16])>,
-    folder: &Path,
-) -> String {
+fn configuration(settings: &NatsSettings, place: &NatsPlace<'_>) -> String {
+    let NatsPlace { number, port, route_ports, folder } = place;
     let mut text = format!("listen: \"127.0.0.1:{port}\"\nserver_name: node-{number}\n");
     if !settings.without_jetstream {
         let sync = if settings.sync_always { ", sync_interval: always" } else { "" };
         text += &format!("jetstream {{ store_dir: \"{}\"{sync} }}\n", folder.display());
     }
-    if let Some((own, all)) = routes {
-        let all: Vec<String> = all.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
+    if route_ports.len() > 1 {
+        let own = route_ports[*number];
+        let all: Vec<String> = route_ports.iter().map(|port| format!("\"nats://127.0.0.1:{port}\"")).collect();
         let all = all.join(", ");
         // Clients are not told of the other servers: a client that a test cuts off from one must not find another.
         let more = "no_advertise: true";

@@ -11,7 +11,7 @@ mod owner;
 mod tests;
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,22 +52,22 @@ pub trait Subjects: Send + Sync + 'static {
     /// The last message with its number. The answer may be outdated, if a server that has been cut off gives it.
     fn last(&self, partition: u16) -> impl Future<Output = Result<Option<(u64, Bytes)>, ReadError>> + Send;
 
-    /// Passes all messages before number `until` to `take`, in order.
+    /// Passes all messages before number `until` with their numbers to `take`, in order.
     fn read(
         &self,
         partition: u16,
         until: u64,
-        take: &mut (dyn FnMut(Bytes) + Send),
+        take: &mut (dyn FnMut(u64, Bytes) + Send),
     ) -> impl Future<Output = Result<(), ReadError>> + Send;
 
     /// Deletes the messages before this number.
     fn purge(&self, partition: u16, before: u64) -> impl Future<Output = Result<(), ReadError>> + Send;
 
-    /// Notes that an operator wants a match forgotten. Noting it twice changes nothing.
-    fn want_forgotten(&self, id: Uuid) -> impl Future<Output = Result<(), ReadError>> + Send;
+    /// Keeps a note that an operator wants a match forgotten. Noting it twice changes nothing.
+    fn want_forgotten(&self, id: Uuid, note: Bytes) -> impl Future<Output = Result<(), ReadError>> + Send;
 
-    /// Matches that an operator wants forgotten.
-    fn unwanted(&self) -> impl Future<Output = Result<BTreeSet<Uuid>, ReadError>> + Send;
+    /// Matches that an operator wants forgotten, with the notes that say so.
+    fn unwanted(&self) -> impl Future<Output = Result<BTreeMap<Uuid, Bytes>, ReadError>> + Send;
 
     /// Removes the note that an operator wants a match forgotten.
     fn forgotten(&self, id: Uuid) -> impl Future<Output = Result<(), ReadError>> + Send;
@@ -182,7 +182,7 @@ impl<S: Subjects> SubjectLogs<S> {
         let (number, subjects) = (number_of(partition)?, &self.0.subjects);
         let Some((last, message)) = subjects.last(number).await.map_err(failed)? else { return Ok(Vec::new()) };
         let mut gathered = GatheredRecords::default();
-        subjects.read(number, last, &mut |message| gathered.push(&message)).await.map_err(failed)?;
+        subjects.read(number, last, &mut |_, message| gathered.push(&message)).await.map_err(failed)?;
         gathered.push(&message);
         Ok(gathered.records())
     }
@@ -192,7 +192,7 @@ impl<S: Subjects> SubjectLogs<S> {
     /// # Errors
     /// [`LogError::Failed`] if the store of messages does not answer.
     pub async fn want_forgotten(&self, id: MatchId) -> Result<(), LogError> {
-        self.0.subjects.want_forgotten(id.0).await.map_err(failed)
+        self.0.subjects.want_forgotten(id.0, Bytes::new()).await.map_err(failed)
     }
 
     /// Counters so far.
@@ -271,7 +271,7 @@ impl<S: Subjects> MatchLog for SubjectLog<S> {
         let common = self.common.clone();
         Box::pin(async move {
             let ids = common.subjects.unwanted().await.map_err(failed)?;
-            Ok(ids.into_iter().map(MatchId).collect())
+            Ok(ids.into_keys().map(MatchId).collect())
         })
     }
 

@@ -334,7 +334,7 @@ impl<S: Subjects> Ownership<S> {
         let deadline = deadline.max(Instant::now() + GIVE_UP_AFTER);
         loop {
             let mut gathered = GatheredRecords::default();
-            match common.subjects.read(partition, self.last, &mut |message| gathered.push(&message)).await {
+            match common.subjects.read(partition, self.last, &mut |_, message| gathered.push(&message)).await {
                 Ok(()) => {
                     if gathered.gaps > 0 {
                         tracing::error!(partition, gaps = gathered.gaps, "kept records of matches are missing");

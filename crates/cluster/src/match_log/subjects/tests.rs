@@ -20,14 +20,14 @@ struct Owner {
 struct Place {
     member: Arc<Member>,
     logs: HubLogs,
-    log: Rc<SubjectLog<crate::hub::HubSubjects>>,
+    log: Rc<SubjectLog<crate::seal::SealedSubjects<crate::hub::HubSubjects>>>,
     epoch: u64,
 }
 
 impl Place {
     fn new(hub: &Hub) -> Self {
         let member = Arc::new(hub.join());
-        let logs = member.match_logs();
+        let logs = member.match_logs(&crate::suite::ground::seal());
         Self { log: Rc::new(logs.handle()), member, logs, epoch: 0 }
     }
 }

@@ -20,6 +20,18 @@ choice! {
     }
 }
 
+choice! {
+    /// Use of seals between nodes.
+    pub enum Seals {
+        /// What has no seal is refused.
+        Require = "require",
+        /// What has no seal is accepted.
+        Accept = "accept",
+        /// Nothing is sealed, and what has no seal is accepted.
+        Off = "off",
+    }
+}
+
 impl Replicas {
     /// The number of servers.
     pub fn count(self) -> usize {
@@ -42,6 +54,17 @@ impl Cluster {
         !self.nats.is_empty()
     }
 
+    /// The ways to log in at NATS that are set, by the names of their keys.
+    pub(crate) fn nats_logins(&self) -> Vec<&'static str> {
+        let ways = [
+            ("cluster.nats_user", !self.nats_user.is_empty()),
+            ("cluster.nats_token", !self.nats_token.is_empty()),
+            ("cluster.nats_nkey_file", self.nats_nkey_file.is_some()),
+            ("cluster.nats_credentials_file", self.nats_credentials_file.is_some()),
+        ];
+        ways.into_iter().filter(|(_, is_set)| *is_set).map(|(key, _)| key).collect()
+    }
+
     /// Whether the node has a role.
     pub fn has_role(&self, role: &str) -> bool {
         self.roles.is_empty() || self.roles.iter().any(|of_node| of_node == role)
@@ -58,8 +81,9 @@ honoured! {
     /// Several servers as one cluster.
     pub struct Cluster in "cluster." {
         /// Servers of one NATS cluster (2.12 or newer, with JetStream), as `nats://host:port` or `tls://host:port`. If
-        /// set, this server is a node of a cluster. All nodes need the same PostgreSQL database.
-        nats: Vec<String> = "", Kind::List, Origin::Ours;
+        /// set, this server is a node of a cluster. All nodes need the same PostgreSQL database. One `tls://` among them
+        /// makes all connections to NATS encrypted ones.
+        nats: Vec<String> = "", Kind::Servers, Origin::Ours;
         /// Name of the cluster, which keeps clusters apart that share servers of NATS, and ends the ids of parties:
         /// ASCII letters, digits, `-` and `_`. The same on all nodes.
         name: String = "muster", Kind::Text, Origin::Ours;
@@ -78,12 +102,24 @@ honoured! {
         nats_password: Secret = "", Kind::Secret, Origin::Ours;
         /// Token for NATS, if it asks for one instead of a user.
         nats_token: Secret = "", Kind::Secret, Origin::Ours;
-        /// File with a user's token and key, as `nsc` writes it.
+        /// File with the seed of a user's key (nkey) for NATS, as `nk -gen user` writes it.
+        nats_nkey_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
+        /// File with a user's token and key for NATS, as `nsc` writes it.
         nats_credentials_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
+        /// File with the certificate (PEM) that this node shows to NATS; needs `cluster.nats_private_key_file`. If set,
+        /// only TLS connections are made. The file is read anew for each connection.
+        nats_certificate_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
+        /// File with the private key (PEM) of `cluster.nats_certificate_file`.
+        nats_private_key_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
         /// File with the certificates to trust at NATS instead of the system's. If set, only TLS connections are made.
+        /// The file is read anew for each connection.
         nats_ca_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
         /// Number of NATS servers that keep each value of the cluster.
         nats_replicas: Replicas = "1", Replicas::KIND, Origin::Ours;
+        /// Seals of what nodes say to each other over NATS: `require` (whatever has no seal of the servers' keys is refused);
+        /// `accept` and `off` are for an upgrade from a release without seals: with `accept` a node seals, and takes what
+        /// has no seal too; with `off` it does not seal.
+        seals: Seals = "require", Seals::KIND, Origin::Ours;
         /// Whether parties survive the crash of the node that owns them: their state is written to JetStream whenever
         /// it changes. The same on all nodes.
         recover_parties: bool = "true", Kind::Flag, Origin::Ours;

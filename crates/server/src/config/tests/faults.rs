@@ -190,6 +190,14 @@ fn contradictions_between_keys() {
     assert_eq!(name, "`name` must have 1 to 16 characters, and it has 19");
     let single = fault(Case::new().flag("session.single_match", "true"));
     assert_eq!(single, "`session.single_match` needs `session.single_socket`: set both or none");
+    let logins = Case::new().flag("cluster.nats_user", "u").flag("cluster.nats_nkey_file", "seed");
+    let expected = "`cluster.nats_user` and `cluster.nats_nkey_file` are ways to log in at NATS: set one";
+    assert_eq!(fault(logins), expected);
+    let certificate = fault(Case::new().flag("cluster.nats_certificate_file", "a.pem"));
+    assert!(
+        certificate.starts_with("`cluster.nats_certificate_file` and `cluster.nats_private_key_file` belong"),
+        "{certificate}"
+    );
     let port = fault(Case::new().flag("metrics.prometheus_port", "7350"));
     assert_eq!(port, "`metrics.prometheus_port` is also `socket.port`: change one");
 }

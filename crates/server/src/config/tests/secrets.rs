@@ -34,6 +34,9 @@ fn no_output_shows_a_secret() {
 fn no_fault_shows_a_secret() {
     let case = Case::new().flag("session.encryption_key", "HIDDEN\0").flag("database.address", "u:HIDDEN%@db");
     assert!(!case.faults().contains("HIDDEN"), "{}", case.faults());
+    let login = Case::new().flag("cluster.nats", "nats://user:HIDDEN@nats-1:4222").faults();
+    let expected = "command line: `cluster.nats` cannot be `nats://(secret)@nats-1:4222`: expected nats://host:port";
+    assert!(login.starts_with(expected), "{login}");
     let equal =
         Case::new().flag("session.encryption_key", "HIDDEN 1").flag("session.refresh_encryption_key", "HIDDEN 1");
     assert!(equal.faults().contains("are equal") && !equal.faults().contains("HIDDEN"), "{}", equal.faults());
