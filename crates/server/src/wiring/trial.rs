@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use muster_domain::admission::SharedAdmission;
 use muster_domain::ports::store::Store;
 use muster_domain::revocations::Revocations;
 use muster_script::LoadedCode;
@@ -14,7 +16,7 @@ use crate::config::{Config, Secret};
 use crate::database::Database;
 use crate::game::{RecordingPlayer, STUCK_MODULES, default_folder};
 use crate::limits;
-use crate::settings::gateway_config;
+use crate::settings::{admission, gateway_config};
 
 /// Loads the modules for replaying recordings. The temporary folder is removed when the second value is dropped.
 ///
@@ -84,6 +86,8 @@ async fn over_empty_database(
     let opened = Database::open_at(address, Default::default(), metrics.store.clone()).await;
     let database = opened.map_err(|error| StartError(error.0))?;
     let store = database.store().await.map_err(StartError::because("cannot use a database"))?;
-    let shared = share(config, database, &*store, Revocations::new(Box::new(|_| {})), metrics).await?;
+    let admission = Arc::new(SharedAdmission::new(admission(config, limits::connections_max(config))));
+    let revocations = Revocations::new(Box::new(|_| {}));
+    let shared = share(config, database, &*store, (revocations, admission), metrics).await?;
     Ok((shared, store))
 }
