@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{DeliverPolicy, push};
@@ -71,7 +72,8 @@ impl Nats {
             allow_direct: false,
             ..Config::default()
         };
-        let stream = open_stream(&context, &name, config).await?;
+        let stream = open_stream(&context, &name, config.clone()).await?;
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(config);
         Ok(SubjectLogs::new(MatchSubjects { nats, context, stream, prefix, wait: options.request_wait }))
     }
 }
