@@ -279,6 +279,11 @@ impl Membership {
 
     fn leave(&mut self, out: &mut Vec<Action>) {
         match self.phase {
+            // The registry has no view that the node could leave. Others may store a later one than this node knows.
+            MembershipPhase::Member(_) if self.lost_at.is_some() => {
+                self.confidence.become_island(out);
+                self.left(out);
+            }
             MembershipPhase::Member(number) => {
                 self.enter(MembershipPhase::Leaving(number));
                 self.confidence.become_island(out);

@@ -195,6 +195,7 @@ impl Membership {
             let mut next = self.successor();
             if self.lost_at.is_some() {
                 next.epoch.0 += EPOCHS_AFTER_LOSS;
+                next.cancel_moves();
             }
             next
         })

@@ -222,6 +222,15 @@ impl View {
         }
     }
 
+    /// Cancels all moves, since it is not known how far they came. Their partitions get a new epoch, as their content may
+    /// be lost.
+    pub(crate) fn cancel_moves(&mut self) {
+        let epoch = self.epoch;
+        for holding in self.holdings.iter_mut().filter(|holding| holding.moving.is_some()) {
+            *holding = Holding { epoch, moving: None, ..*holding };
+        }
+    }
+
     /// The routes of this view, for planes.
     pub fn routes(&self) -> Routes {
         let nodes: Vec<(NodeNumber, ShardIndex)> = self.nodes.iter().map(|node| (node.number, node.shards)).collect();
