@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use muster_testenv::{Nats as Server, NatsSettings};
 use tokio::sync::mpsc;
 
-use super::ground::{Ground, HubGround, NatsGround, NoLine, block_on, in_process, within};
+use super::ground::{Ground, HubGround, Joined, NatsGround, NoLine, block_on, in_process, within};
 use super::talker::{Talker, batch, options};
 use crate::NodeNumber;
 use crate::hub::Faults;
@@ -170,6 +170,27 @@ fn nodes_whose_server_was_killed_go_on_with_nothing_lost() {
         all_send(&mut talkers, BATCHES / 3).await;
         server.kill().expect("killed");
         islands(&mut talkers, || server.start_again().expect("started")).await;
+    });
+}
+
+#[test]
+fn nodes_that_were_all_killed_and_start_again_own_everything_within_two_seconds() {
+    in_process(async |ground: HubGround| {
+        let start = async || {
+            let mut talkers = Vec::new();
+            for name in ["one", "two", "three"] {
+                let Joined { node, line } = ground.join().await;
+                talkers.push(Talker::start_as(name, node, line));
+            }
+            // The view has as many nodes as there are now: those of before own nothing any more.
+            together(&mut talkers).await;
+            talkers
+        };
+        drop(start().await);
+        let begun = tokio::time::Instant::now();
+        let _talkers = start().await;
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(2), "{took:?} by the hub's clock");
     });
 }
 
