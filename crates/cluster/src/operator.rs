@@ -112,3 +112,24 @@ fn find<'v>(view: &'v View, name: &str) -> Result<&'v Node, DrainError> {
         (None, _) => numbered().ok_or_else(|| DrainError::Unknown { name: name.to_owned(), there: there() }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::{Compatibility, Roles};
+
+    #[test]
+    fn one_of_several_nodes_of_one_name_is_found_by_its_number() {
+        // Former releases let nodes of one name join.
+        let mut view = View::empty(Epoch(1));
+        for (incarnation, name) in (1..).zip(["twin", "twin", "other"]) {
+            let (roles, compatibility) = (Roles::ALL, Compatibility::default());
+            let (name, shards, weight) = (name.into(), 1, 1);
+            let (number, is_draining, is_busy) = (0, false, false);
+            view.add(Node { number, name, incarnation, shards, weight, roles, is_draining, is_busy, compatibility });
+        }
+        assert!(matches!(find(&view, "twin"), Err(DrainError::Ambiguous { .. })));
+        let number = |name| find(&view, name).map(|node| node.number).ok();
+        assert_eq!([number("2"), number("other"), number("nobody")], [Some(2), Some(3), None]);
+    }
+}

@@ -21,7 +21,7 @@ use muster_api::live::Live;
 use muster_api::realtime::framer::Framer;
 use muster_domain::admission::AddressSlot;
 use muster_domain::ports::revocations::Revocation;
-use muster_live::plane::Carried;
+use muster_live::plane::{Carried, RecoveryKey};
 use muster_live::{CloseReason, Epoch, Partition, Plane, Routes};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -72,10 +72,14 @@ pub enum ShardCommand {
     /// Whether the node is an island: there is no way to the other nodes for now. `done` is told when this shard acts
     /// by that.
     Island(bool, oneshot::Sender<()>),
+    /// The reason for which the node should get no players now, if there is one; told by `/readycheck`.
+    Unready(Option<&'static str>),
     /// Nobody new is let in, and sessions that survive their socket are sent to other nodes.
     Drain,
     /// Matches of game code end. Their code is told the number of seconds that it has left.
     EndMatches(u32),
+    /// Recovery data of these things are handed out again, as far as this shard owns them: what was kept is lost.
+    KeepAgain(Arc<[RecoveryKey]>),
     /// Recovery data of partitions that this shard owns after a crash.
     Recovered(Vec<(Partition, Epoch, Vec<Carried>)>),
     /// Game code says farewell, on one shard of a server; `done` is told when it has, or when its time is over.
@@ -172,6 +176,7 @@ pub struct Shard {
     peers: OnceCell<Arc<[ShardHandle]>>,
     leaving: Cell<bool>,
     draining: Cell<bool>,
+    unready: Cell<Option<&'static str>>,
     open: Cell<usize>,
     /// Requests that are worked on in tasks of their own.
     working: Cell<usize>,
@@ -196,6 +201,11 @@ impl Shard {
     /// Whether nobody new is let in: other nodes take over the sessions of this one.
     pub fn is_leaving(&self) -> bool {
         self.leaving.get()
+    }
+
+    /// The reason for which the node of a cluster should get no players now, if there is one.
+    pub fn unready(&self) -> Option<&'static str> {
+        self.unready.get()
     }
 
     /// Whether the server is stopping: no connection may send a further request.
@@ -398,6 +408,7 @@ fn run(start: Start, ready: oneshot::Sender<Result<(), String>>) {
             resumables: Resumables::default(),
             peers: OnceCell::new(),
             leaving: Cell::new(false),
+            unready: Cell::new(None),
             draining: Cell::new(false),
             open: Cell::new(0),
             working: Cell::new(0),
@@ -441,6 +452,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<ShardCommand>, mut l
                     live.step(|plane, _, _| plane.set_island(is_island));
                     let _ = done.send(());
                 }
+                ShardCommand::Unready(reason) => shard.unready.set(reason),
                 ShardCommand::Drain => {
                     shard.leaving.set(true);
                     tokio::task::spawn_local(resume::send_all_away(shard.clone()));
@@ -448,6 +460,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<ShardCommand>, mut l
                 ShardCommand::EndMatches(grace_sec) => {
                     live.step(|plane, now, out| plane.terminate_matches(now, grace_sec, out));
                 }
+                ShardCommand::KeepAgain(keys) => live.step(|plane, now, _| plane.keep_again(now, &keys)),
                 ShardCommand::Recovered(partitions) => live.step(|plane, now, out| {
                     for (partition, epoch, parts) in partitions {
                         plane.recovered(now, partition, epoch, parts, out);

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use muster_domain::ports::store::Store;
 use muster_store::{
-    Address, OpenError, PostgresOptions, PostgresStore, Servers, SqliteOptions, SqliteStore, StoreMetrics,
+    Address, BroughtUpToDate, OpenError, PostgresOptions, PostgresStore, Servers, SqliteOptions, SqliteStore,
+    StoreMetrics,
 };
 
 use crate::config::{Config, DatabaseAddress};
@@ -72,11 +73,11 @@ fn connections(total: usize, users: usize) -> (usize, usize) {
 }
 
 impl Database {
-    /// Opens the configured database for `users` shards, bringing its schema up to date.
+    /// Opens the configured database for `users` shards, bringing its schema up to date. Answers whether it is new, too.
     ///
     /// # Errors
     /// A sentence that says what to do.
-    pub async fn open(config: &Config, users: usize, metrics: Arc<StoreMetrics>) -> Result<Self, OpenError> {
+    pub async fn open(config: &Config, users: usize, metrics: Arc<StoreMetrics>) -> Result<(Self, bool), OpenError> {
         let (connections_max, game_connections_max) = connections(config.database.max_open_conns, users);
         let options = PostgresOptions {
             connections_max,
@@ -87,7 +88,7 @@ impl Database {
             },
             ..Default::default()
         };
-        Self::open_at(address(config)?, options, metrics).await
+        Self::open_with(address(config)?, options, metrics).await
     }
 
     /// Opens the database at `address`; `options` are those of each shard's connections to PostgreSQL.
@@ -99,12 +100,21 @@ impl Database {
         options: PostgresOptions,
         metrics: Arc<StoreMetrics>,
     ) -> Result<Self, OpenError> {
-        let told = muster_store::migrate(&address).await?;
+        Self::open_with(address, options, metrics).await.map(|(database, _)| database)
+    }
+
+    async fn open_with(
+        address: Address,
+        options: PostgresOptions,
+        metrics: Arc<StoreMetrics>,
+    ) -> Result<(Self, bool), OpenError> {
+        let BroughtUpToDate { told, is_new } = muster_store::migrate(&address).await?;
         tracing::info!("{told}");
-        Ok(match address {
+        let database = match address {
             Address::Sqlite(path) => Self::Sqlite(SqliteStore::open(&path, &SqliteOptions::default(), metrics)?),
             Address::Postgres(servers) => Self::Postgres { servers, options, metrics },
-        })
+        };
+        Ok((database, is_new))
     }
 
     /// A store for the calling thread, on its own runtime.

@@ -31,11 +31,11 @@ use muster_script::ScriptMetrics;
 use muster_script::host::Signing;
 use muster_script::process::CustomMetrics;
 use muster_store::sqlite::backup;
-use muster_store::{Address, StoreMetrics};
+use muster_store::{Address, StoreMetrics, postgres};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, DatabaseFacts, clock};
 use crate::config::groups::live::cores;
 use crate::config::{Config, Protocol};
 use crate::database::{self, Database};
@@ -116,7 +116,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     let connections_max = limits::connections_max(config);
     let metrics = Metrics::new(config);
     check_restored(config)?;
-    let (database, store) = open_database(config, &metrics).await?;
+    let (database, store, is_database_new) = open_database(config, &metrics).await?;
     let mailbox = Arc::new(Mailbox::default());
     let admission = Arc::new(SharedAdmission::new(admission(config, connections_max)));
     let revocations = Revocations::new(mailbox.observer());
@@ -149,10 +149,15 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     accept_players(&mut tasks, listener, limits, shards.clone(), metrics.gateway.clone());
     tasks.spawn(mailbox.deliver(shards.clone()));
     let reload = start_reloading(&mut tasks, reload);
+    if let Some(cluster) = &cluster {
+        let measured = cluster.telemetry().clock_skew_ms.clone();
+        tasks.spawn_local(clock::watch(store.clone(), measured, config.cluster.clock_skew_max_ms));
+    }
     start_upkeep(&mut tasks, store, shared.revocations, jobs);
     Ok(Running {
         address,
         metrics_address,
+        is_database_new,
         shard_count: shards.len(),
         shards,
         threads,
@@ -179,12 +184,15 @@ fn check_restored(config: &Config) -> Result<(), StartError> {
     }
 }
 
-/// Opens the database. Answers it, and a store for this thread.
-async fn open_database(config: &Config, metrics: &Metrics) -> Result<(Database, Rc<dyn Store>), StartError> {
+/// Opens the database, once it answers. Answers it, a store for this thread, and whether the database is new.
+async fn open_database(config: &Config, metrics: &Metrics) -> Result<(Database, Rc<dyn Store>, bool), StartError> {
+    if let Ok(Address::Postgres(servers)) = database::address(config) {
+        postgres::wait_until_there(&servers, Duration::from_secs(config.general.start_wait_sec)).await;
+    }
     let opened = Database::open(config, config.live.database_users(), metrics.store.clone()).await;
-    let database = opened.map_err(|error| StartError(error.0))?;
+    let (database, is_new) = opened.map_err(|error| StartError(error.0))?;
     let store = database.store().await.map_err(StartError::because("cannot reach the database"))?;
-    Ok((database, store))
+    Ok((database, store, is_new))
 }
 
 /// Makes the state that all shards share.
@@ -335,9 +343,14 @@ async fn join_cluster(config: &Config, store: &dyn Store) -> Result<Option<Clust
     if !config.cluster.is_joined() {
         return Ok(None);
     }
-    let floor = store.latest_epoch().await.map_err(StartError::because("cannot read what owners of jobs wrote"))?;
-    let floor = u64::try_from(floor).unwrap_or_default();
-    Cluster::join(config, config.live.shard_count() as ShardIndex, floor).await.map(Some).map_err(StartError)
+    let latest = store.latest_epoch().await.map_err(StartError::because("cannot read what owners of jobs wrote"))?;
+    let compared = clock::compare(store).await;
+    let (origin, skew_ms) = compared.map_err(StartError::because("cannot read the database's clock"))?;
+    if let Some(complaint) = clock::complaint(skew_ms, config.cluster.clock_skew_max_ms) {
+        return Err(StartError(complaint));
+    }
+    let database = DatabaseFacts { identity: origin.identity, latest_epoch: u64::try_from(latest).unwrap_or_default() };
+    Cluster::join(config, config.live.shard_count() as ShardIndex, database).await.map(Some).map_err(StartError)
 }
 
 /// Everything that game code needs to sign players in and out.

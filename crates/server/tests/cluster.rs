@@ -17,6 +17,7 @@ use muster_cluster::seal::{Seal, SealUse};
 use muster_testenv::{Database, Nats as NatsServer, NatsSettings, Postgres};
 use muster_wire::batch::VERSION;
 use muster_wire::envelope::Format;
+use rustix::process::Signal;
 use support::DEADLINE;
 use support::program::{muster, word};
 use support::server::{Server, Setup};
@@ -136,6 +137,163 @@ fn an_upgrade_to_seals_goes_in_three_rounds_with_a_node_always_there() {
     first.stop();
 }
 
+#[test]
+fn a_node_with_another_database_does_not_join_and_says_what_to_do() {
+    let place = Place::new();
+    let one = place.node(Setup::dev(), "first").start();
+    let other = Postgres::shared().unwrap().create_database().unwrap();
+    let (code, log) = place.node(Setup::dev(), "second").flag("database.address", other.url()).fail_to_start();
+    assert_eq!(code, Some(FAILED), "{log}");
+    for words in ["node `first` of it has another database", "give all nodes the same `database.address`"] {
+        assert!(log.contains(words), "{log}");
+    }
+    let two = place.node(Setup::dev(), "second").start();
+    let tokens = one.sign_in("ann");
+    assert_eq!([one.account_status(&tokens.session), two.account_status(&tokens.session)], [200, 200]);
+    one.stop();
+    two.stop();
+}
+
+#[test]
+fn a_node_with_other_settings_of_recovery_does_not_join_and_says_what_to_do() {
+    let place = Place::new();
+    let one = place.node(Setup::dev(), "first").start();
+    let (code, log) = place.node(Setup::dev(), "second").flag("cluster.recover_parties", false).fail_to_start();
+    assert_eq!(code, Some(FAILED), "{log}");
+    assert!(log.contains("node `first` of it has another value of `cluster.recover_parties`"), "{log}");
+    one.stop();
+}
+
+/// Makes the clock of a database show another time to Muster.
+fn shift_clock(database: &Database, seconds: i64) {
+    let name = database.url().rsplit('/').next().unwrap().split('?').next().unwrap();
+    support::database::postgres(
+        database.url(),
+        &format!(
+            "CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql \
+             AS 'SELECT pg_catalog.clock_timestamp() + make_interval(secs => {seconds})'; \
+             ALTER DATABASE {name} SET search_path = public, pg_catalog"
+        ),
+    );
+}
+
+#[test]
+fn a_node_whose_clock_is_wrong_does_not_start_and_says_what_to_do() {
+    let place = Place::new();
+    shift_clock(&place.database, -70);
+    let setup = place.node(Setup::dev(), "ahead");
+    let (code, log) = setup.fail_to_start();
+    assert_eq!(code, Some(FAILED), "{log}");
+    for words in ["s ahead of the database's", "cluster.clock_skew_max_ms is 5000", "Synchronise the clocks"] {
+        assert!(log.contains(words), "{log}");
+    }
+    let server = setup.flag("cluster.clock_skew_max_ms", 600_000).start();
+    server.stop();
+}
+
+#[test]
+fn a_name_belongs_to_one_living_node_and_to_the_next_when_that_is_dead() {
+    let place = Place::new();
+    let setup = place.node(Setup::dev(), "first");
+    let one = setup.start();
+    let (code, log) = place.node(Setup::dev(), "first").fail_to_start();
+    assert_eq!(code, Some(FAILED), "{log}");
+    assert!(log.contains("another node that runs is called `first` too"), "{log}");
+    one.kill();
+    let again = setup.start();
+    assert_eq!(again.get("/readycheck").status, 200, "it owns what its predecessor owned");
+    let page = again.metrics();
+    assert_eq!(["cluster_nodes", "cluster_partitions"].map(|name| page.value(name)), [1.0, 1024.0]);
+    again.stop();
+}
+
+/// Waits until a server says that it is ready, or that it is not.
+fn until_ready(server: &Server, is_ready: bool) {
+    let status = if is_ready { 200 } else { 503 };
+    support::wait_until("a change of readiness", || server.get("/readycheck").status == status);
+    assert_eq!(server.get("/healthcheck").status, 200, "the process lives");
+}
+
+#[test]
+fn a_cluster_whose_nats_lost_its_store_goes_on_with_its_players() {
+    let nats = NatsServer::start(muster_testenv::NatsSettings::default()).unwrap();
+    let place = Place::new();
+    let start = |name| place.node(Setup::dev(), name).flag("cluster.nats", nats.url()).start();
+    let servers = [start("first"), start("second")];
+    let token = servers[0].sign_in("ann").session;
+    let mut sockets = servers.each_ref().map(|server| Socket::open(server.address, &token, Format::Json));
+    nats.kill().unwrap();
+    servers.iter().for_each(|server| until_ready(server, false));
+    nats.lose_store().unwrap();
+    nats.start_again().unwrap();
+    servers.iter().for_each(|server| until_ready(server, true));
+    for (server, socket) in servers.iter().zip(&mut sockets) {
+        socket.ping_pong("1");
+        let page = server.metrics();
+        assert_eq!(["cluster_nodes", "cluster_voted_out_count"].map(|name| page.value(name)), [2.0, 0.0]);
+    }
+    servers.into_iter().for_each(Server::stop);
+}
+
+#[test]
+fn a_node_that_was_voted_out_closes_its_sockets_and_joins_again() {
+    let place = Place::new();
+    let start = |name| place.node(Setup::dev(), name).flag("shutdown_drain_sec", 1_000).start();
+    let (one, two) = (start("first"), start("second"));
+    let mut socket = Socket::open(two.address, &two.sign_in("ann").session, Format::Json);
+    two.signal(Signal::STOP);
+    one.wait_for_log("a node is gone from the cluster");
+    two.signal(Signal::CONT);
+    let (_, code, _) = socket.read_close();
+    assert_eq!(code, 1001);
+    one.wait_for_log("a node has joined the cluster");
+    one.stop();
+    two.stop();
+}
+
+#[test]
+fn a_start_waits_for_nats_and_for_the_database() {
+    let nats = NatsServer::start(muster_testenv::NatsSettings::default()).unwrap();
+    let mut postgres = Postgres::start().unwrap();
+    let url = postgres.url().to_owned();
+    let setup = Setup::dev().flag("start_wait_sec", 1_000).flag("database.address", &url);
+    postgres.crash().unwrap();
+    setup.start_after("no database answers yet", || postgres.start_again().unwrap()).stop();
+
+    let setup = setup.flag("cluster.nats", nats.url());
+    nats.kill().unwrap();
+    let server = setup.start_after("no nats server answers yet", || nats.start_again().unwrap());
+    assert_eq!(server.get("/readycheck").status, 200);
+    server.stop();
+}
+
+#[test]
+fn new_keys_beside_a_database_that_has_been_used_are_told() {
+    let database = Postgres::shared().unwrap().create_database().unwrap();
+    let setup = Setup::serve().flag("database.address", database.url());
+    let words = "the database is not new";
+    let server = setup.start();
+    assert!(!server.log().contains(words), "the database is new");
+    server.stop();
+    std::fs::remove_file(setup.folder().join("keys.yml")).unwrap();
+    let server = setup.start();
+    server.wait_for_log(words);
+    server.stop();
+    let server = setup.start();
+    assert!(!server.log().contains(words), "the keys are those of before");
+    server.stop();
+}
+
+#[test]
+fn a_start_does_not_wait_for_a_login_to_be_right() {
+    let (_, place) = Postgres::shared().unwrap().url().rsplit_once('@').unwrap();
+    let url = format!("postgres://nobody:wrong@{place}");
+    let setup = Setup::dev().flag("start_wait_sec", 1_000).flag("database.address", url);
+    let (code, log) = setup.fail_to_start();
+    assert_eq!(code, Some(FAILED), "{log}");
+    assert!(log.contains("cannot connect to the database") && !log.contains("answers yet"), "{log}");
+}
+
 /// A node that the test itself runs, in the role of a node of another release.
 struct Other {
     _node: RunningNode,
@@ -238,7 +396,7 @@ fn a_node_of_a_newer_release_is_understood_but_for_what_is_new() {
     let place = Place::new();
     let server = place.node(Setup::dev(), "older").flag("cluster.seals", "off").start();
     block_on(async {
-        let newer = Compatibility { wire_version: VERSION + 1, readable_from: VERSION, keys: 0 };
+        let newer = Compatibility { wire_version: VERSION + 1, readable_from: VERSION, ..Compatibility::default() };
         let mut other = Other::join(&place, newer).await;
         let count = [field(1, &[&[0x08, 2], &UNKNOWN_FIELD[..]].concat()), UNKNOWN_FIELD.to_vec()].concat();
         let messages = [
@@ -270,7 +428,7 @@ fn a_node_of_a_newer_release_is_understood_but_for_what_is_new() {
 fn nodes_of_releases_too_far_apart_do_not_come_together() {
     let place = Place::new();
     let (setup, too_new) = (place.node(Setup::dev(), "older").flag("cluster.seals", "off"), VERSION + 1);
-    let far = Compatibility { wire_version: too_new, readable_from: too_new, keys: 0 };
+    let far = Compatibility { wire_version: too_new, readable_from: too_new, ..Compatibility::default() };
     block_on(async {
         let server: Server = setup.start();
         let (_node, mut events) = start_other(&place, far).await;

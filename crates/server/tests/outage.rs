@@ -102,7 +102,7 @@ fn postgres_crashes_and_returns() {
     server.stop();
 
     postgres.crash().unwrap();
-    let (code, log) = setup.fail_to_start();
+    let (code, log) = setup.clone().flag("start_wait_sec", 0).fail_to_start();
     assert_eq!(code, Some(1));
     assert!(log.contains("muster: cannot connect to the database: "), "{log}");
     postgres.start_again().unwrap();

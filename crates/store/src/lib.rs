@@ -33,34 +33,48 @@ fn too_many_rows() -> StoreError {
     StoreError::Invalid(message)
 }
 
-/// Brings the database at `address` up to date, and creates it if there is none. Answers a sentence for the operator.
-/// Call it once, on a tokio runtime, before stores are opened.
+/// The outcome of bringing a database up to date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BroughtUpToDate {
+    /// A sentence for the operator.
+    pub told: String,
+    /// Whether there was no database before, neither Muster's nor another server's.
+    pub is_new: bool,
+}
+
+/// Brings the database at `address` up to date, and creates it if there is none. Call it once, on a tokio runtime, before stores are opened.
 ///
 /// # Errors
 /// When the database cannot be used; the sentence says what to do.
-pub async fn migrate(address: &Address) -> Result<String, OpenError> {
-    let applied = match address {
-        Address::Sqlite(path) => SqliteStore::migrate(path)?,
+pub async fn migrate(address: &Address) -> Result<BroughtUpToDate, OpenError> {
+    let (applied, is_new) = match address {
+        Address::Sqlite(path) => {
+            let applied = SqliteStore::migrate(path)?;
+            let is_new = applied.first() == Some(&1);
+            (applied, is_new)
+        }
         Address::Postgres(servers) => {
             let migrated = postgres::migrate(servers).await?;
             match (migrated.created, migrated.adopted_now()) {
-                (true, _) => return Ok("made all tables in an empty database".to_owned()),
-                (false, true) => {
-                    return Ok(
-                        "adopted the database in place: only tables named muster_ were added, and dropping them \
-                               gives it back as it was"
-                            .to_owned(),
-                    );
+                (true, _) => {
+                    let told = "made all tables in an empty database".to_owned();
+                    return Ok(BroughtUpToDate { told, is_new: true });
                 }
-                _ => migrated.applied,
+                (false, true) => {
+                    let told = "adopted the database in place: only tables named muster_ were added, and dropping \
+                                them gives it back as it was";
+                    return Ok(BroughtUpToDate { told: told.to_owned(), is_new: false });
+                }
+                _ => (migrated.applied, false),
             }
         }
     };
-    Ok(if applied.is_empty() {
+    let told = if applied.is_empty() {
         "the database is up to date".to_owned()
     } else {
         format!("applied {} migration(s), the last is number {}", applied.len(), applied[applied.len() - 1])
-    })
+    };
+    Ok(BroughtUpToDate { told, is_new })
 }
 
 /// Reads the schema version of the database at `address` without changing anything. Answers a sentence for the

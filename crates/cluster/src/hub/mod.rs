@@ -130,6 +130,14 @@ impl Hub {
         self.0.changes.send_replace(());
     }
 
+    /// Loses the registry and all recovery data, as a store that was deleted. Members that are cut off meanwhile find an
+    /// empty registry afterwards.
+    pub fn lose_store(&self) {
+        let mut state = self.0.state();
+        state.values.lose();
+        state.recovery.clear();
+    }
+
     /// Number of frames that did not arrive so far, whether by a fault, a full inbox or a missing listener.
     #[must_use]
     pub fn frames_lost(&self) -> u64 {

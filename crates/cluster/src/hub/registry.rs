@@ -20,6 +20,8 @@ const CHANGES_KEPT_MAX: usize = 1_024;
 pub(super) struct Values {
     entries: BTreeMap<String, Entry>,
     last: u64,
+    /// Number of times that everything was lost.
+    lives: u64,
     changes: VecDeque<RegistryEvent>,
     pub(super) answers_to_lose: u32,
 }
@@ -65,7 +67,8 @@ impl Member {
             Some((value, time_to_live)) => {
                 let revision = values.set(key, value);
                 if let Some(time_to_live) = time_to_live {
-                    expire_later(Arc::downgrade(&self.hub), key.to_owned(), revision, time_to_live);
+                    let written = (values.lives, revision);
+                    expire_later(Arc::downgrade(&self.hub), key.to_owned(), written, time_to_live);
                 }
                 revision
             }
@@ -82,13 +85,14 @@ impl Member {
     }
 }
 
-fn expire_later(hub: Weak<Shared>, key: String, revision: Revision, time_to_live: Duration) {
+fn expire_later(hub: Weak<Shared>, key: String, written: (u64, Revision), time_to_live: Duration) {
     let seconds = time_to_live.as_secs() + u64::from(time_to_live.subsec_nanos() > 0);
     tokio::spawn(async move {
         tokio::time::sleep(Duration::from_secs(seconds.max(1))).await;
         let Some(hub) = hub.upgrade() else { return };
         let mut state = hub.state();
-        if state.values.entries.get(&key).is_some_and(|entry| entry.revision == revision) {
+        let lives = state.values.lives;
+        if state.values.entries.get(&key).is_some_and(|entry| (lives, entry.revision) == written) {
             state.values.remove(&key);
             drop(state);
             hub.changes.send_replace(());
@@ -103,6 +107,11 @@ impl Values {
         self.entries.insert(key.to_owned(), entry.clone());
         self.record(RegistryEvent::Set(entry));
         Revision(self.last)
+    }
+
+    /// Loses everything: revisions begin anew.
+    pub(super) fn lose(&mut self) {
+        *self = Self { lives: self.lives + 1, ..Self::default() };
     }
 
     /// Removes a value, if there is one.
@@ -123,7 +132,8 @@ impl Values {
 
     /// Events after change `told`: single changes, or the whole state if `told` is `None` or too old.
     fn since(&self, told: Option<u64>) -> Vec<RegistryEvent> {
-        let missing = told.map(|told| usize::try_from(self.last - told).unwrap_or(usize::MAX));
+        let missing = told.and_then(|told| self.last.checked_sub(told));
+        let missing = missing.map(|missing| usize::try_from(missing).unwrap_or(usize::MAX));
         match missing.filter(|missing| *missing <= self.changes.len()) {
             Some(missing) => self.changes.range(self.changes.len() - missing..).cloned().collect(),
             None => vec![RegistryEvent::State(self.entries.values().cloned().collect())],

@@ -31,6 +31,11 @@ impl Awake {
         self.stepped_before = std::mem::replace(&mut self.stepped_at, now);
     }
 
+    /// Time of the last step.
+    pub(super) fn stepped_at(&self) -> Millis {
+        self.stepped_at
+    }
+
     /// Latest time of the next step: later steps would look like a pause.
     pub(super) fn due(&self) -> Millis {
         self.stepped_at + STEP_EVERY_MS

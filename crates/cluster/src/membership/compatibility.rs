@@ -1,5 +1,6 @@
-//! Properties that all nodes of one cluster must share: message formats that each can read, and the same keys. A node
-//! that does not fit does not join, and tells the operator what to do.
+//! Properties that all nodes of one cluster must share: message formats that each can read, the same keys, the same
+//! database and the same settings of recovery, and a name of its own. A node that does not fit does not join, and tells
+//! the operator what to do.
 
 use std::sync::Arc;
 
@@ -12,6 +13,10 @@ pub struct Compatibility {
     pub readable_from: u32,
     /// Fingerprint of the node's keys; 0 if the node does not tell it.
     pub keys: u128,
+    /// Identity of the node's database; 0 if the node does not tell it.
+    pub database: u64,
+    /// Whether the node keeps recovery data of parties, if the node tells it.
+    pub recovers_parties: Option<bool>,
 }
 
 /// Stands for the fingerprint of keys that are not this node's: those of a member whose seal this node cannot read.
@@ -27,6 +32,23 @@ pub enum Incompatible {
          keys are the same, correct `cluster.seals`: that node writes without seals"
     )]
     Keys(Arc<str>),
+    /// The databases differ: one player would have two accounts.
+    #[error(
+        "node `{0}` of it has another database, so that one player would have two accounts: give all nodes the same \
+         `database.address`, or this node another `cluster.name`; to change the database, stop all nodes first"
+    )]
+    Database(Arc<str>),
+    /// The settings of recovery differ: whether a party survives would depend on its node.
+    #[error(
+        "node `{0}` of it has another value of `cluster.recover_parties`: give all nodes the same; to change it, stop \
+         all nodes first"
+    )]
+    Recovery(Arc<str>),
+    /// A living node has the name of the joining node.
+    #[error(
+        "another node that runs is called `{0}` too: give each node a `name` of its own, or stop the other node first"
+    )]
+    Name(Arc<str>),
     /// The joining node cannot read messages of the member.
     #[error("node `{0}` of it is of a release that this one does not understand: update this node")]
     TooOld(Arc<str>),
@@ -41,6 +63,10 @@ impl Compatibility {
         let is_unlike = self.keys != other.keys && self.keys != 0 && other.keys != 0;
         if is_unlike || other.keys == FOREIGN_KEYS {
             Err(Incompatible::Keys(name.clone()))
+        } else if self.database != other.database && self.database != 0 && other.database != 0 {
+            Err(Incompatible::Database(name.clone()))
+        } else if self.recovers_parties.zip(other.recovers_parties).is_some_and(|(mine, theirs)| mine != theirs) {
+            Err(Incompatible::Recovery(name.clone()))
         } else if self.wire_version < other.readable_from {
             Err(Incompatible::TooOld(name.clone()))
         } else if other.wire_version < self.readable_from {
@@ -58,7 +84,12 @@ mod tests {
     #[test]
     fn neighbouring_releases_with_the_same_keys_go_together() {
         let name: Arc<str> = "other".into();
-        let node = |wire_version, readable_from, keys| Compatibility { wire_version, readable_from, keys };
+        let node = |wire_version, readable_from, keys| Compatibility {
+            wire_version,
+            readable_from,
+            keys,
+            ..Compatibility::default()
+        };
         let check =
             |one: Compatibility, other, expect| assert_eq!(one.check(&name, other), expect, "{one:?} {other:?}");
         check(node(1, 1, 7), node(1, 1, 7), Ok(()));
@@ -70,5 +101,10 @@ mod tests {
         check(node(1, 1, 0), node(1, 1, FOREIGN_KEYS), Err(Incompatible::Keys(name.clone())));
         // The second node was written by a release that did not know the field.
         check(node(1, 1, 7), node(1, 0, 0), Ok(()));
+        let at = |database, recovers_parties| Compatibility { database, recovers_parties, ..node(1, 1, 7) };
+        check(at(5, Some(true)), at(5, Some(true)), Ok(()));
+        check(at(5, Some(true)), at(0, None), Ok(()));
+        check(at(5, Some(true)), at(6, Some(true)), Err(Incompatible::Database(name.clone())));
+        check(at(5, Some(true)), at(5, Some(false)), Err(Incompatible::Recovery(name.clone())));
     }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use muster_live::Millis;
+use muster_live::place::Epoch;
 use muster_wire::membership as wire;
 
 use super::action::{Action, RequestRef, Requests};
@@ -121,7 +122,8 @@ impl Lease {
     }
 
     /// Sends a renewal if one is due. Answers whether an earlier write got no answer in time.
-    pub(super) fn tick(&mut self, now: Millis, requests: &mut Requests, out: &mut Vec<Action>) -> bool {
+    /// `epoch` is the highest of a view that the node knows as a member.
+    pub(super) fn tick(&mut self, now: Millis, epoch: Epoch, requests: &mut Requests, out: &mut Vec<Action>) -> bool {
         let is_unanswered = self.under_way.take_if(|pending| now >= pending.sent_at + ANSWER_WITHIN_MS).is_some();
         if is_unanswered {
             self.next_at = now;
@@ -131,7 +133,7 @@ impl Lease {
         }
         self.renewal += 1;
         let request = requests.next();
-        let value = wire::Lease { renewal: self.renewal }.to_bytes();
+        let value = wire::Lease { renewal: self.renewal, epoch: epoch.0 }.to_bytes();
         let (key, time_to_live_ms) = (self.key.clone(), Some(LEASE_MS));
         out.push(match self.revision.filter(|_| !self.tries_other) {
             None => Action::Create { request, key, value, time_to_live_ms },

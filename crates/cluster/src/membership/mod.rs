@@ -15,6 +15,7 @@ mod awake;
 mod compatibility;
 mod confidence;
 mod lease;
+mod namesakes;
 mod others;
 mod proposal;
 mod stats;
@@ -40,7 +41,7 @@ use muster_live::{Millis, ShardIndex};
 use others::Others;
 use proposal::Proposals;
 pub use stats::MembershipStats;
-use timing::GRACE_MS;
+use timing::{GATHER_AFTER_LOSS_MS, GRACE_MS};
 pub use view::{Holding, Move, Node, Roles, View};
 
 use crate::NodeNumber;
@@ -113,6 +114,8 @@ pub struct Membership {
     is_drained: bool,
     /// Partitions that this node handed over, with the next owner's epoch, until a view says so.
     handed_over: BTreeMap<Partition, Epoch>,
+    /// When the registry lost the view, until it has one again.
+    lost_at: Option<Millis>,
     /// The highest epoch of a view so far.
     epoch_seen: Epoch,
     /// Lower bound for new node numbers: the highest `next_number` of a view so far. A view that was set up anew may
@@ -146,6 +149,7 @@ impl Membership {
             is_busy: false,
             is_drained: false,
             handed_over: BTreeMap::new(),
+            lost_at: None,
             epoch_seen: Epoch::default(),
             number_floor: 0,
             stats: MembershipStats::default(),
@@ -190,7 +194,11 @@ impl Membership {
                 due = due.min(self.others.due().max(self.grace_until));
             }
         }
-        due
+        if self.phase == MembershipPhase::Joining && self.knows_state && self.has_namesakes() {
+            due = due.min(self.others.due());
+        }
+        let gathered = self.lost_at.map(|lost_at| lost_at + GATHER_AFTER_LOSS_MS);
+        gathered.filter(|at| *at > self.awake.stepped_at()).map_or(due, |at| due.min(at))
     }
 
     /// The view that the watch reported last.
@@ -272,6 +280,11 @@ impl Membership {
 
     fn leave(&mut self, out: &mut Vec<Action>) {
         match self.phase {
+            // The registry has no view that the node could leave. Others may store a later one than this node knows.
+            MembershipPhase::Member(_) if self.lost_at.is_some() => {
+                self.confidence.become_island(out);
+                self.left(out);
+            }
             MembershipPhase::Member(number) => {
                 self.enter(MembershipPhase::Leaving(number));
                 self.confidence.become_island(out);
@@ -353,9 +366,8 @@ impl Membership {
     }
 
     fn probed(&mut self, now: Millis, request: RequestRef, probe: Probe, out: &mut Vec<Action>) {
-        if let Some(me) = self.number()
-            && self.others.probed(now, request, probe)
-        {
+        let is_first_silence = self.others.probed(now, request, probe);
+        if let Some(me) = self.number().filter(|_| is_first_silence) {
             self.others.probe_all(now, me, &self.view, &mut self.requests, out);
         }
     }
@@ -365,8 +377,12 @@ impl Membership {
         if self.phase == MembershipPhase::Out {
             return;
         }
-        if self.lease.tick(now, &mut self.requests, out) {
+        let epoch = self.number().map_or(Epoch::default(), |_| self.epoch_seen);
+        if self.lease.tick(now, epoch, &mut self.requests, out) {
             self.trouble(now);
+        }
+        if self.phase == MembershipPhase::Joining && self.knows_state {
+            self.probe_namesakes(now, out);
         }
         let judges = self.judges(now);
         if let Some(me) = self.number().filter(|_| judges) {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_live::Millis;
+use muster_live::place::Epoch;
 
 use super::action::{Action, RequestRef, Requests};
 use super::timing::{PROBE_AGAIN_MS, PROBE_EVERY_MS, SETTLE_MS, SEVERAL_SILENT_MS};
@@ -22,8 +23,10 @@ struct Silence {
 
 #[derive(Debug, Default)]
 pub(super) struct Others {
-    /// Incarnations that have a lease.
-    leases: BTreeSet<u128>,
+    /// Incarnations that have a lease, each with the highest epoch of a view that it knows as a member.
+    leases: BTreeMap<u128, Epoch>,
+    /// Incarnations that answered the last probe of them.
+    answering: BTreeSet<u128>,
     silent: BTreeMap<u128, Silence>,
     probes: BTreeMap<RequestRef, u128>,
     /// When each incarnation appeared in the view, by this node's clock.
@@ -37,8 +40,8 @@ impl Others {
         self.leases.clear();
     }
 
-    pub(super) fn renewed(&mut self, incarnation: u128) {
-        self.leases.insert(incarnation);
+    pub(super) fn renewed(&mut self, incarnation: u128, epoch: Epoch) {
+        self.leases.insert(incarnation, epoch);
         self.clear(incarnation);
     }
 
@@ -55,12 +58,14 @@ impl Others {
     pub(super) fn forget_silences(&mut self) {
         self.silent.clear();
         self.probes.clear();
+        self.answering.clear();
     }
 
     pub(super) fn view_changed(&mut self, now: Millis, view: &View) {
         let is_in = |incarnation: &u128| view.incarnation(*incarnation).is_some();
         self.silent.retain(|incarnation, _| is_in(incarnation));
         self.probes.retain(|_, incarnation| is_in(incarnation));
+        self.answering.retain(is_in);
         self.since.retain(|incarnation, _| is_in(incarnation));
         for node in view.nodes() {
             self.since.entry(node.incarnation).or_insert(now);
@@ -111,13 +116,27 @@ impl Others {
         }
     }
 
+    /// Probes these nodes, for a node that is not in the view, if probes are due.
+    pub(super) fn probe_each(&mut self, now: Millis, nodes: &[&Node], requests: &mut Requests, out: &mut Vec<Action>) {
+        if now < self.probe_at {
+            return;
+        }
+        self.probe_at = now + PROBE_AGAIN_MS;
+        self.probes.clear();
+        nodes.iter().for_each(|node| self.ask(node, requests, out));
+    }
+
     fn probe(&mut self, now: Millis, node: &Node, requests: &mut Requests, out: &mut Vec<Action>) {
         let is_settled = self.since.get(&node.incarnation).is_some_and(|since| now >= since + SETTLE_MS);
         if is_settled {
-            let request = requests.next();
-            self.probes.insert(request, node.incarnation);
-            out.push(Action::Probe { request, node: node.address() });
+            self.ask(node, requests, out);
         }
+    }
+
+    fn ask(&mut self, node: &Node, requests: &mut Requests, out: &mut Vec<Action>) {
+        let request = requests.next();
+        self.probes.insert(request, node.incarnation);
+        out.push(Action::Probe { request, node: node.address() });
     }
 
     /// Takes in the answer to a probe. Answers whether it is the first that found nobody, so that all others have to be
@@ -125,9 +144,13 @@ impl Others {
     pub(super) fn probed(&mut self, now: Millis, request: RequestRef, probe: Probe) -> bool {
         let Some(incarnation) = self.probes.remove(&request) else { return false };
         match probe {
-            Probe::Listening => self.clear(incarnation),
+            Probe::Listening => {
+                self.clear(incarnation);
+                self.answering.insert(incarnation);
+            }
             Probe::Unknown => {}
             Probe::Nobody => {
+                self.answering.remove(&incarnation);
                 let is_first = self.silent.is_empty();
                 self.silent.entry(incarnation).or_insert(Silence { first: now, last: now }).last = now;
                 return is_first;
@@ -138,17 +161,41 @@ impl Others {
 
     /// Whether a node has a lease, according to the watch.
     pub(super) fn has_lease(&self, node: &Node) -> bool {
-        self.leases.contains(&node.incarnation)
+        self.leases.contains_key(&node.incarnation)
+    }
+
+    /// Whether a node answered the last probe of it.
+    pub(super) fn is_answering(&self, node: &Node) -> bool {
+        self.answering.contains(&node.incarnation)
+    }
+
+    /// Whether any incarnation with a lease is a member, or was one until the registry lost its view.
+    pub(super) fn have_member(&self) -> bool {
+        self.leases.values().any(|epoch| *epoch > Epoch::default())
+    }
+
+    /// Whether any incarnation with a lease knows a later view than that of this epoch.
+    pub(super) fn know_later(&self, epoch: Epoch) -> bool {
+        self.leases.values().any(|known| *known > epoch)
+    }
+
+    /// Whether all other members of the view have told by their leases which views they know.
+    pub(super) fn have_all_told(&self, me: NodeNumber, view: &View) -> bool {
+        let has_told = |node: &Node| self.leases.get(&node.incarnation).is_some_and(|epoch| *epoch > Epoch::default());
+        view.nodes().iter().filter(|node| node.number != me).all(has_told)
+    }
+
+    /// Whether a node is gone: its lease ended, or probes of at least this time found nobody.
+    pub(super) fn is_gone(&self, node: &Node, patience: Millis) -> bool {
+        let silence = self.silent.get(&node.incarnation);
+        !self.has_lease(node) || silence.is_some_and(|silence| silence.last - silence.first >= patience)
     }
 
     /// The nodes of the view that are gone: their leases ended, or probes found nobody.
     pub(super) fn gone(&self, me: NodeNumber, view: &View) -> Vec<NodeNumber> {
         let patience = if self.silent.len() > 1 { SEVERAL_SILENT_MS } else { PROBE_AGAIN_MS };
-        let is_silent = |node: &Node| {
-            self.silent.get(&node.incarnation).is_some_and(|silence| silence.last - silence.first >= patience)
-        };
-        let is_gone = |node: &&Node| !self.has_lease(node) || is_silent(node);
-        view.nodes().iter().filter(|node| node.number != me).filter(is_gone).map(|node| node.number).collect()
+        let others = view.nodes().iter().filter(|node| node.number != me);
+        others.filter(|node| self.is_gone(node, patience)).map(|node| node.number).collect()
     }
 }
 

@@ -9,9 +9,11 @@ use muster_live::place::Epoch;
 use super::action::{Action, RequestRef};
 use super::assign::assign;
 use super::compatibility::Incompatible;
-use super::timing::{ANSWER_WITHIN_MS, CONFIRM_DELAY_MS, GATHER_MS, RANK_DELAY_MS, RETRY_MS};
+use super::timing::{
+    ANSWER_WITHIN_MS, CONFIRM_DELAY_MS, EPOCHS_AFTER_LOSS, GATHER_AFTER_LOSS_MS, GATHER_MS, RANK_DELAY_MS, RETRY_MS,
+};
 use super::view::{Holding, Node, View};
-use super::{Membership, MembershipPhase, NODE_NAME_BYTES_MAX, VIEW_KEY};
+use super::{Membership, MembershipPhase, VIEW_KEY};
 use crate::NodeNumber;
 use crate::registry::{RegistryError, Revision, Written};
 
@@ -105,8 +107,8 @@ impl Membership {
             return;
         }
         let next = match self.phase {
-            MembershipPhase::Joining => match self.fits() {
-                Ok(()) => self.with_me(now),
+            MembershipPhase::Joining => match self.fits().and_then(|()| self.gone_namesakes()) {
+                Ok(gone) => gone.and_then(|gone| self.with_me(now, &gone)),
                 Err(reason) => return self.refused(reason, out),
             },
             MembershipPhase::Leaving(me) => self.without_me(me),
@@ -130,28 +132,33 @@ impl Membership {
         self.view.successor(self.epoch_seen)
     }
 
-    /// Whether this node is compatible with the members. Members without a lease do not count: they are about to be
-    /// voted out.
+    /// Whether this node is compatible with the members. Members without a lease do not count, since they are about to
+    /// be voted out, nor do namesakes, whose places this node takes.
     fn fits(&self) -> Result<(), Incompatible> {
-        let mut there = self.view.nodes().iter().filter(|node| self.others.has_lease(node));
+        let counts = |node: &&Node| self.others.has_lease(node) && *node.name != *self.name();
+        let mut there = self.view.nodes().iter().filter(counts);
         there.try_for_each(|node| self.config.compatibility.check(&node.name, node.compatibility))
     }
 
-    /// The view with this node added, once its lease is in the registry.
-    fn with_me(&self, now: Millis) -> Option<View> {
+    /// The view with this node added and its namesakes removed, once its lease is in the registry.
+    fn with_me(&self, now: Millis, gone: &[NodeNumber]) -> Option<View> {
         self.confidence.awaits_view_after()?;
         let mut next = self.successor();
+        gone.iter().for_each(|number| next.remove(*number));
         if self.view.revision == Revision(0) {
+            if self.others.have_member() {
+                // The registry lost the view, and the members are about to store it again.
+                return None;
+            }
             // The registry has no view as far as this node knows, so this is the first.
             let floor = self.config.epoch_floor + now.saturating_sub(self.started_at);
             next = View::empty(Epoch(self.epoch_seen.0.max(floor) + 1));
         }
         // Old numbers that this node remembers, its own or others', must not be given to other nodes.
         next.next_number = next.next_number.max(self.number_floor);
-        let name = &self.config.name;
         let node = Node {
             number: 0,
-            name: name[..name.floor_char_boundary(NODE_NAME_BYTES_MAX)].into(),
+            name: self.name().into(),
             incarnation: self.incarnation,
             shards: self.config.shards,
             weight: self.config.weight,
@@ -179,9 +186,26 @@ impl Membership {
             self.proposals.confirm_at = None;
             return None;
         }
+        if !self.may_store_again(now, me) {
+            return None;
+        }
         let rank = rank(me, &self.view, &[]);
         let at = *self.proposals.confirm_at.get_or_insert(now + CONFIRM_DELAY_MS * rank);
-        (now >= at).then(|| self.successor())
+        (now >= at).then(|| {
+            let mut next = self.successor();
+            if self.lost_at.is_some() {
+                next.epoch.0 += EPOCHS_AFTER_LOSS;
+                next.cancel_moves();
+            }
+            next
+        })
+    }
+
+    /// Whether the registry has the view, or this node may store it again because no other member knows a later one.
+    fn may_store_again(&self, now: Millis, me: NodeNumber) -> bool {
+        let Some(lost_at) = self.lost_at else { return true };
+        let has_waited = now >= lost_at + GATHER_AFTER_LOSS_MS || self.others.have_all_told(me, &self.view);
+        has_waited && !self.others.know_later(self.epoch_seen)
     }
 
     /// The view with improvements: this node's own changes at once, changes that any node may make when its turn comes.

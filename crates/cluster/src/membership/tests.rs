@@ -5,6 +5,7 @@ use bytes::Bytes;
 use muster_live::place::{NODES_MAX, PARTITIONS, Partition, Place};
 
 use super::*;
+use crate::bus::Probe;
 use crate::registry::{Entry, RegistryEvent, Revision};
 
 fn node(number: NodeNumber, weight: u32) -> Node {
@@ -17,7 +18,13 @@ fn node(number: NodeNumber, weight: u32) -> Node {
         roles: Roles::ALL,
         is_draining: false,
         is_busy: false,
-        compatibility: Compatibility { wire_version: 1, readable_from: 1, keys: 7 << 100 },
+        compatibility: Compatibility {
+            wire_version: 1,
+            readable_from: 1,
+            keys: 7 << 100,
+            database: 5,
+            recovers_parties: Some(true),
+        },
     }
 }
 
@@ -113,6 +120,25 @@ fn who_is_busy_gives_a_quarter_away_and_gets_it_back_and_if_all_are_nothing_move
     assert!(owned(&view, 2).abs_diff(share) <= slack(share), "{}", owned(&view, 2));
     [1, 2, 3].into_iter().for_each(|number| view.node_mut(number).unwrap().is_busy = false);
     assert_eq!(settle(&mut view), 0);
+}
+
+#[test]
+fn who_owns_nothing_of_its_share_lacks_it() {
+    let mut view = view_of(&[node(1, 1), node(2, 1)]);
+    assert_eq!([1, 2].map(|number| view.lacks_its_share(number)), [false, false]);
+    view.next_number = 3;
+    view.add(node(3, 1));
+    assert_eq!([1, 3].map(|number| view.lacks_its_share(number)), [false, true]);
+    settle(&mut view);
+    assert!(!view.lacks_its_share(3));
+    // A node with a weight so small that it gets nothing, one that takes sockets alone, and one that drains.
+    let roles = Roles { live: false, ..Roles::ALL };
+    let mut view = view_of(&[node(1, 9_000), node(2, 1), Node { roles, ..node(3, 1) }, node(4, 9_000)]);
+    view.node_mut(4).unwrap().is_draining = true;
+    settle(&mut view);
+    assert_eq!([2, 3, 4].map(|number| (owned(&view, number), view.lacks_its_share(number))), [(0, false); 3]);
+    let view = View::empty(Epoch(1));
+    assert!(view.lacks_its_share(1), "nobody owns anything");
 }
 
 #[test]
@@ -225,6 +251,8 @@ struct Alone {
     membership: Membership,
     revision: u64,
     told: Vec<Action>,
+    /// Answer to all probes.
+    probe: Probe,
 }
 
 impl Alone {
@@ -237,7 +265,22 @@ impl Alone {
             compatibility: Compatibility::default(),
             epoch_floor: 1_000,
         };
-        Self { membership: Membership::new(config, incarnation, 0), revision: 0, told: Vec::new() }
+        Self {
+            membership: Membership::new(config, incarnation, 0),
+            revision: 0,
+            told: Vec::new(),
+            probe: Probe::Unknown,
+        }
+    }
+
+    /// A node that has founded a cluster, after five seconds.
+    fn joined() -> Self {
+        let mut alone = Self::new(7);
+        // The registry was used before, so that its revisions are higher than those of a new one.
+        alone.revision = 500;
+        alone.handle(0, MembershipEvent::Registry(RegistryEvent::State(Vec::new())));
+        alone.run(0, 5_000);
+        alone
     }
 
     /// Passes an event to the membership at a time, and carries out its actions at once.
@@ -248,6 +291,17 @@ impl Alone {
             let (request, key, value) = match action {
                 Action::Create { request, key, value, .. } | Action::Update { request, key, value, .. } => {
                     (request, key, value)
+                }
+                Action::Probe { request, .. } => {
+                    let probe = self.probe;
+                    self.handle(now, MembershipEvent::Probed { request, probe });
+                    continue;
+                }
+                Action::Delete { key, .. } => {
+                    self.revision += 1;
+                    let revision = Revision(self.revision);
+                    self.handle(now, MembershipEvent::Registry(RegistryEvent::Removed { key, revision }));
+                    continue;
                 }
                 Action::Joined(_) => {
                     self.told.push(action);
@@ -320,23 +374,142 @@ fn who_lost_its_connection_while_it_was_halted_is_an_island_when_it_wakes() {
 }
 
 #[test]
-fn who_finds_the_registry_empty_or_unreadable_is_out_and_comes_again_under_a_new_number() {
+fn who_finds_an_unreadable_view_is_out_and_comes_again_under_a_new_number() {
     let unreadable =
         Entry { key: VIEW_KEY.to_owned(), value: Bytes::from_static(b"nonsense"), revision: Revision(1_000) };
-    for event in [RegistryEvent::State(Vec::new()), RegistryEvent::Set(unreadable)] {
-        let mut alone = Alone::new(7);
-        alone.handle(0, MembershipEvent::Registry(RegistryEvent::State(Vec::new())));
-        alone.run(0, 5_000);
-        let (number, epoch) = (alone.membership.number(), alone.membership.view().epoch);
-        alone.handle(5_000, MembershipEvent::Registry(event));
-        assert!(alone.has_told(|action| matches!(action, Action::VotedOut)));
-        assert!(!alone.membership.is_online(5_000));
-        alone.revision = 2_000;
-        alone.handle(5_001, MembershipEvent::Rejoin { incarnation: 8 });
-        alone.run(5_002, 10_000);
-        assert!(alone.membership.number() > number);
-        assert!(alone.membership.view().epoch > epoch);
+    let mut alone = Alone::joined();
+    let (number, epoch) = (alone.membership.number(), alone.membership.view().epoch);
+    alone.handle(5_000, MembershipEvent::Registry(RegistryEvent::Set(unreadable)));
+    assert!(alone.has_told(|action| matches!(action, Action::VotedOut)));
+    assert!(!alone.membership.is_online(5_000));
+    alone.revision = 2_000;
+    alone.handle(5_001, MembershipEvent::Rejoin { incarnation: 8 });
+    alone.run(5_002, 10_000);
+    assert!(alone.membership.number() > number);
+    assert!(alone.membership.view().epoch > epoch);
+}
+
+/// An entry of the view.
+fn entry_of(view: &View, revision: Revision) -> Entry {
+    Entry { key: VIEW_KEY.to_owned(), value: view.to_bytes(), revision }
+}
+
+#[test]
+fn who_finds_the_registry_without_its_view_or_with_an_older_one_stores_it_again() {
+    let older = {
+        let mut view = View::empty(Epoch(1_001));
+        view.add(node(0, 1));
+        entry_of(&view, Revision(1))
+    };
+    for state in [Vec::new(), vec![older]] {
+        let mut alone = Alone::joined();
+        let (number, before) = (alone.membership.number(), alone.membership.view().clone());
+        alone.revision = 1;
+        alone.handle(5_000, MembershipEvent::Registry(RegistryEvent::State(state)));
+        alone.run(5_001, 6_000);
+        assert!(!alone.has_told(|action| matches!(action, Action::VotedOut)));
+        assert_eq!((alone.membership.number(), alone.membership.is_online(6_000)), (number, true));
+        let after = alone.membership.view();
+        assert!(after.revision < before.revision && after.epoch > before.epoch, "{after:?}");
+        assert!(after.nodes() == before.nodes() && after.holdings().eq(before.holdings()), "{after:?}");
     }
+}
+
+/// The event that the registry was set anew: the lease of a node that knows views up to an epoch.
+fn lease_of(incarnation: u128, epoch: Epoch, revision: Revision) -> Entry {
+    let value = muster_wire::membership::Lease { renewal: 9, epoch: epoch.0 }.to_bytes();
+    Entry { key: super::lease::key_of(incarnation), value, revision }
+}
+
+#[test]
+fn the_member_that_knows_the_latest_view_stores_it_again() {
+    let member_of_two = |known: Epoch| {
+        let mut alone = Alone::joined();
+        let mut view = alone.membership.view().successor(Epoch(0));
+        view.add(node(0, 1));
+        let other = view.nodes()[1].incarnation;
+        alone.revision = 1_000;
+        let joined = [lease_of(other, view.epoch, Revision(900)), entry_of(&view, Revision(901))];
+        joined.into_iter().for_each(|entry| alone.handle(5_000, MembershipEvent::Registry(RegistryEvent::Set(entry))));
+        alone.run(5_000, 6_000);
+        let last = alone.membership.view().epoch;
+        alone.revision = 1;
+        let told = lease_of(other, Epoch(last.0 + known.0), Revision(1));
+        alone.handle(6_000, MembershipEvent::Registry(RegistryEvent::State(vec![told])));
+        alone.run(6_001, 6_500);
+        (alone, last)
+    };
+    let (alone, last) = member_of_two(Epoch(0));
+    assert!(alone.membership.view().epoch > last && alone.membership.is_online(6_500));
+    let (mut alone, last) = member_of_two(Epoch(3));
+    assert_eq!(alone.membership.view().epoch, last, "the other member knows a later view");
+    alone.handle(
+        6_600,
+        MembershipEvent::Registry(RegistryEvent::Removed {
+            key: super::lease::key_of(alone.membership.view().nodes()[1].incarnation),
+            revision: Revision(500),
+        }),
+    );
+    alone.revision = 600;
+    alone.run(6_601, 9_000);
+    assert!(alone.membership.view().epoch > last, "and is gone");
+}
+
+#[test]
+fn a_node_that_joins_waits_for_members_to_store_their_view_again() {
+    let mut alone = Alone::new(7);
+    let member = lease_of(3, Epoch(2_000), Revision(1));
+    alone.revision = 1;
+    alone.handle(0, MembershipEvent::Registry(RegistryEvent::State(vec![member])));
+    alone.run(0, 1_000);
+    assert_eq!(alone.membership.number(), None);
+    let gone = RegistryEvent::Removed { key: super::lease::key_of(3), revision: Revision(100) };
+    alone.revision = 200;
+    alone.handle(1_000, MembershipEvent::Registry(gone));
+    alone.run(1_001, 2_000);
+    assert_eq!(alone.membership.number(), Some(1), "there is nobody who could");
+}
+
+/// A node that joins a cluster whose only node has the same name, and finds this when it probes that node.
+fn beside_a_namesake(probe: Probe) -> Alone {
+    let mut view = View::empty(Epoch(2_000));
+    view.add(Node { name: "alone".into(), ..node(0, 1) });
+    assign(&mut view);
+    let incarnation = view.nodes()[0].incarnation;
+    let entries = vec![lease_of(incarnation, view.epoch, Revision(1)), entry_of(&view, Revision(2))];
+    let mut alone = Alone::new(7);
+    (alone.revision, alone.probe) = (2, probe);
+    alone.handle(0, MembershipEvent::Registry(RegistryEvent::State(entries)));
+    alone.run(0, 1_000);
+    alone
+}
+
+#[test]
+fn a_node_takes_the_place_of_its_dead_namesake_at_once() {
+    let alone = beside_a_namesake(Probe::Nobody);
+    let membership = &alone.membership;
+    assert_eq!((membership.number(), membership.view().nodes().len()), (Some(2), 1));
+    assert!(Partition::all().all(|partition| membership.owns(1_000, partition).is_some()));
+}
+
+#[test]
+fn a_node_does_not_join_beside_a_living_namesake() {
+    let alone = beside_a_namesake(Probe::Listening);
+    let is_refusal =
+        |action: &Action| matches!(action, Action::Refused(Incompatible::Name(name)) if &**name == "alone");
+    assert!(alone.has_told(is_refusal));
+    assert_eq!(alone.membership.view().nodes().len(), 1);
+}
+
+#[test]
+fn a_node_waits_for_a_namesake_that_may_live_until_its_lease_ends() {
+    let mut alone = beside_a_namesake(Probe::Unknown);
+    assert_eq!(alone.membership.number(), None);
+    let key = super::lease::key_of(alone.membership.view().nodes()[0].incarnation);
+    alone.revision = 500;
+    alone.handle(1_001, MembershipEvent::Registry(RegistryEvent::Removed { key, revision: Revision(400) }));
+    alone.run(1_002, 2_000);
+    assert_eq!(alone.membership.number(), Some(2));
 }
 
 #[test]

@@ -38,5 +38,10 @@ pub const GRACE_MS: Millis = 3_000;
 pub const RANK_DELAY_MS: Millis = 200;
 /// A node proposes its own confirmation after this time for each node before it, unless another change came first.
 pub const CONFIRM_DELAY_MS: Millis = 20;
+/// Time that the members give each other, after the registry lost the view, to tell which views they know. The member
+/// that knows the latest stores it again.
+pub const GATHER_AFTER_LOSS_MS: Millis = 2_000;
+/// Number of epochs that are left out when a view is stored again: more views than a member can have missed.
+pub const EPOCHS_AFTER_LOSS: u64 = 1_000;
 /// Partitions that are handed over within this time are recorded in one view.
 pub const GATHER_MS: Millis = 20;

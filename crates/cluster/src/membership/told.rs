@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use muster_live::Millis;
+use muster_live::place::Epoch;
+use muster_wire::membership as wire;
 
 use super::action::Action;
 use super::view::View;
@@ -26,7 +28,7 @@ impl Membership {
         let told = view.and_then(|view| View::from_bytes(&view.value, view.revision).ok());
         let is_another = told.is_some_and(|told| told.revision == self.view.revision && told != *self.view);
         if revision < self.view.revision || is_another {
-            self.lost_view(out);
+            self.lost_view(now, out);
         }
         let leases = entries.iter().filter(|entry| entry.key != VIEW_KEY);
         leases.chain(view).for_each(|entry| self.set(now, entry, out));
@@ -39,30 +41,26 @@ impl Membership {
                 return;
             }
             match View::from_bytes(value, *revision) {
-                Ok(view) => {
-                    // Epochs rise with each view. Somebody has put an older view back, and no owner can be sure.
-                    if view.epoch < self.view.epoch && self.number().is_some() {
-                        self.lost_view(out);
-                    }
-                    self.view_changed(now, view, out);
-                }
+                // The view is older than this node's: the registry lost what came later.
+                Ok(view) if view.epoch <= self.epoch_seen && self.is_member() => self.keep_view(now, view.revision),
+                Ok(view) => self.view_changed(now, view, out),
                 // Only nodes write this key. A view that this release cannot read belongs to a cluster that it cannot
                 // take part in.
-                Err(_) => self.lost_view(out),
+                Err(_) => self.give_up(out),
             }
         } else if key == self.lease.key() {
             if let Some(renewal) = self.lease.set(value, *revision) {
                 self.confidence.renewed(renewal);
             }
-            self.others.renewed(self.incarnation);
         } else if let Some(incarnation) = lease::incarnation_of(key) {
-            self.others.renewed(incarnation);
+            let epoch = wire::Lease::from_bytes(value).map_or(Epoch::default(), |lease| Epoch(lease.epoch));
+            self.others.renewed(incarnation, epoch);
         }
     }
 
     pub(super) fn removed(&mut self, now: Millis, key: &str, revision: Revision, out: &mut Vec<Action>) {
         if key == VIEW_KEY && revision > self.view.revision {
-            self.lost_view(out);
+            self.lost_view(now, out);
         } else if key == self.lease.key() {
             self.lease.removed(now, revision);
         } else if let Some(incarnation) = lease::incarnation_of(key) {
@@ -75,6 +73,7 @@ impl Membership {
         let old = std::mem::replace(&mut self.view, new.clone());
         self.others.view_changed(now, &new);
         self.proposals.view_changed();
+        self.lost_at = None;
         self.epoch_seen = self.epoch_seen.max(new.epoch);
         self.number_floor = self.number_floor.max(new.next_number);
         let me = new.incarnation(self.incarnation).map(|node| (node.number, node.address()));
@@ -97,8 +96,31 @@ impl Membership {
         }
     }
 
-    /// The registry has lost the view, or has an older one: no owner can be sure of its partitions.
-    fn lost_view(&mut self, out: &mut Vec<Action>) {
+    fn is_member(&self) -> bool {
+        matches!(self.phase, MembershipPhase::Member(_))
+    }
+
+    /// The registry has lost the view, or has an older one. Members keep theirs, and one of them stores it again.
+    fn lost_view(&mut self, now: Millis, out: &mut Vec<Action>) {
+        if self.is_member() {
+            self.keep_view(now, Revision(0));
+        } else {
+            self.give_up(out);
+        }
+    }
+
+    /// Keeps this node's view on top of what the registry has under `revision`. Until a later view is stored, no owner
+    /// can be sure of its partitions: others may have set up another cluster.
+    fn keep_view(&mut self, now: Millis, revision: Revision) {
+        Arc::make_mut(&mut self.view).revision = revision;
+        self.lost_at.get_or_insert(now);
+        self.proposals.view_changed();
+        self.confidence.disconnected(now, now);
+        self.lease.hurry(now);
+    }
+
+    /// The registry has no view that this node can go on with.
+    fn give_up(&mut self, out: &mut Vec<Action>) {
         let new = Arc::new(View::empty(self.epoch_seen));
         let old = std::mem::replace(&mut self.view, new.clone());
         self.handed_over.clear();

@@ -11,7 +11,7 @@ use muster_live::ShardIndex;
 use muster_wire::membership as wire;
 use muster_wire::nodes::RegistryValueError;
 
-use super::assign::pull;
+use super::assign::{fair_shares, pull, slack};
 use super::compatibility::{Compatibility, FOREIGN_KEYS};
 use crate::NodeNumber;
 use crate::bus::Address;
@@ -39,7 +39,7 @@ impl Roles {
 pub struct Node {
     /// Number of the node; never given to another node.
     pub number: NodeNumber,
-    /// Name of the node, for people.
+    /// Name of the node, which no other living node has.
     pub name: Arc<str>,
     /// Random number that the process drew when it joined.
     pub incarnation: u128,
@@ -173,6 +173,17 @@ impl View {
         })
     }
 
+    /// Whether a node should get no players, since what they need has no owner yet: nobody owns anything, or the node
+    /// owns nothing although its share is so large that it gets some.
+    pub fn lacks_its_share(&self, number: NodeNumber) -> bool {
+        let owners = || self.holdings.iter().filter_map(|holding| holding.owner.map(Place::node));
+        let takers: Vec<&Node> = self.nodes.iter().filter(|node| node.takes_partitions()).collect();
+        let pulls: Vec<usize> = takers.iter().map(|node| node.pull()).collect();
+        let me = takers.iter().zip(fair_shares(&pulls)).find(|(node, _)| node.number == number);
+        let is_due_some = me.is_some_and(|(_, fair)| fair > slack(fair));
+        owners().next().is_none() || (is_due_some && !owners().any(|owner| owner == number))
+    }
+
     /// Number of moves under way.
     pub fn moving(&self) -> usize {
         self.holdings.iter().filter(|holding| holding.moving.is_some()).count()
@@ -226,6 +237,15 @@ impl View {
     /// Whether a node of this view has other keys than this process.
     pub(crate) fn has_strangers(&self) -> bool {
         self.nodes.iter().any(|node| node.compatibility.keys == FOREIGN_KEYS)
+    }
+
+    /// Cancels all moves, since it is not known how far they came. Their partitions get a new epoch, as their content may
+    /// be lost.
+    pub(crate) fn cancel_moves(&mut self) {
+        let epoch = self.epoch;
+        for holding in self.holdings.iter_mut().filter(|holding| holding.moving.is_some()) {
+            *holding = Holding { epoch, moving: None, ..*holding };
+        }
     }
 
     /// The routes of this view, for planes.
@@ -293,7 +313,7 @@ fn place_from_wire(place: u32) -> Option<Place> {
 
 fn node_to_wire(node: &Node) -> wire::Node {
     let Roles { gateway, live, jobs } = node.roles;
-    let Compatibility { wire_version, readable_from, keys } = node.compatibility;
+    let Compatibility { wire_version, readable_from, keys, database, recovers_parties } = node.compatibility;
     wire::Node {
         number: node.number,
         name: node.name.to_string(),
@@ -308,11 +328,14 @@ fn node_to_wire(node: &Node) -> wire::Node {
         weight: node.weight,
         readable_from,
         keys: keys.to_be_bytes().to_vec().into(),
+        database,
+        recovers_parties,
     }
 }
 
 fn node_from_wire(node: wire::Node) -> Node {
     let wire::Node { number, gateway, live, jobs, wire_version, weight, readable_from, .. } = node;
+    let (database, recovers_parties) = (node.database, node.recovers_parties);
     let number_of = |bytes: &Bytes| bytes.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes));
     Node {
         number,
@@ -323,6 +346,12 @@ fn node_from_wire(node: wire::Node) -> Node {
         weight,
         is_draining: node.draining,
         is_busy: node.busy,
-        compatibility: Compatibility { wire_version, readable_from, keys: number_of(&node.keys) },
+        compatibility: Compatibility {
+            wire_version,
+            readable_from,
+            keys: number_of(&node.keys),
+            database,
+            recovers_parties,
+        },
     }
 }

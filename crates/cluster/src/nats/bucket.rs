@@ -8,7 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-use async_nats::jetstream::context::{CreateStreamErrorKind, PublishError, PublishErrorKind};
+use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind, PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RawMessageErrorKind, StorageType, Stream};
 use async_nats::jetstream::{self, ErrorCode};
@@ -46,6 +46,7 @@ pub(super) struct Bucket {
     pub(super) context: jetstream::Context,
     /// Prefix of every key's subject.
     pub(super) prefix: String,
+    pub(super) config: Config,
     wait: Duration,
 }
 
@@ -84,9 +85,9 @@ impl Bucket {
         let stream_name = format!("KV_{name}");
         let prefix = format!("$KV.{name}.");
         let config = config(&stream_name, &prefix, value_bytes_max, options);
-        let stream = open_stream(context, name, config).await?;
+        let stream = open_stream(context, name, config.clone()).await?;
         let (nats, context) = (nats.clone(), context.clone());
-        Ok(Self { nats, stream, context, prefix, wait: options.request_wait })
+        Ok(Self { nats, stream, context, prefix, config, wait: options.request_wait })
     }
 
     /// Writes a change and answers whether it was made. An attempt that reached no server is repeated for as long as a
@@ -151,6 +152,23 @@ pub(super) async fn open_stream(
         tokio::time::sleep(OPEN_PAUSE).await;
     }
     context.get_stream_no_info(&config.name).await.map_err(|error| failed(error.to_string()))
+}
+
+/// Makes the stream of this configuration again if JetStream has lost it. Answers whether it has made it.
+pub(super) async fn make_again_if_lost(context: &jetstream::Context, config: &Config) -> bool {
+    let is_lost = match context.get_stream(&config.name).await.map_err(|error| error.kind()) {
+        Err(GetStreamErrorKind::JetStream(said)) => said.error_code() == ErrorCode::STREAM_NOT_FOUND,
+        _ => false,
+    };
+    if !is_lost {
+        return false;
+    }
+    let made = context.create_stream(config.clone()).await;
+    match &made {
+        Ok(_) => tracing::warn!(stream = config.name, "jetstream has lost a stream, which is made again"),
+        Err(error) => tracing::warn!(stream = config.name, %error, "jetstream has lost a stream, and makes no other"),
+    }
+    made.is_ok()
 }
 
 /// The last message of a key.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{DeliverPolicy, push};
@@ -72,7 +73,8 @@ impl Nats {
             allow_direct: false,
             ..Config::default()
         };
-        let stream = self.nats.permitted(open_stream(&context, &name, config)).await?;
+        let stream = self.nats.permitted(open_stream(&context, &name, config.clone())).await?;
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).push(config);
         let subjects = MatchSubjects { nats, context, stream, prefix, wait: options.request_wait };
         Ok(SubjectLogs::new(SealedSubjects::new(subjects, seal.clone())))
     }

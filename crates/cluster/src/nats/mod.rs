@@ -11,11 +11,13 @@ mod reading;
 mod recovery;
 mod registry;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::jetstream;
 use async_nats::jetstream::context::AccountErrorKind;
+use async_nats::jetstream::stream;
+use tokio::sync::watch;
 
 use bucket::Bucket;
 pub use bus::NatsInbox;
@@ -38,6 +40,12 @@ pub struct Nats {
     values: Arc<Bucket>,
     kept: Arc<Bucket>,
     recovery: Queue,
+    /// Configurations of the streams that this node uses.
+    ///
+    /// Lock: held to push or to copy, never across an await.
+    streams: Arc<Mutex<Vec<stream::Config>>>,
+    /// Number of times that the recovery data were lost with JetStream's storage.
+    recovery_lost: watch::Sender<u64>,
     /// Time limit of a request.
     wait: Duration,
 }
@@ -62,7 +70,14 @@ impl Nats {
         let values = Bucket::open(&nats, &context, &registry, VALUE_BYTES_MAX, options).await?;
         let kept = Arc::new(Bucket::open(&nats, &context, &recovery, RECOVERY_BYTES_MAX, options).await?);
         let recovery = Queue::start(BucketSink(kept.clone()));
-        Ok(Self { nats, prefix, values: Arc::new(values), kept, recovery, wait: options.request_wait })
+        let streams = Arc::new(Mutex::new(vec![values.config.clone(), kept.config.clone()]));
+        let (values, recovery_lost) = (Arc::new(values), watch::Sender::new(0));
+        Ok(Self { nats, prefix, values, kept, recovery, streams, recovery_lost, wait: options.request_wait })
+    }
+
+    /// Number of times that the recovery data were lost with JetStream's storage: they have to be written again.
+    pub fn recovery_lost(&self) -> watch::Receiver<u64> {
+        self.recovery_lost.subscribe()
     }
 
     /// Resolves when NATS says that this node's user lacks a permission.

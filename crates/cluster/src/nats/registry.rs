@@ -1,13 +1,14 @@
 //! The registry in a bucket.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use super::Nats;
-use super::bucket::{Bucket, Change, Expect, LastMessage};
+use super::bucket::{Bucket, Change, Expect, LastMessage, make_again_if_lost};
 use super::reading::{Interrupted, Reading, Seen};
 use crate::registry::{
     Entry, Registry, RegistryError, RegistryEvent, Revision, Watch, Written, check_key, check_sealed_value,
@@ -48,7 +49,8 @@ impl Registry for Nats {
     }
 
     fn watch(&self) -> Watch {
-        let bucket = self.values.clone();
+        let (bucket, streams) = (self.values.clone(), self.streams.clone());
+        let (recovery, recovery_lost) = (self.kept.config.name.clone(), self.recovery_lost.clone());
         Watch::start(|events| async move {
             let mut pause = Duration::ZERO;
             while bucket.nats.up().await.is_some() {
@@ -57,6 +59,12 @@ impl Registry for Nats {
                     Err(Interrupted(reason)) => tracing::debug!(reason, "a watch begins anew"),
                 }
                 bucket.nats.metrics.watch_restarts.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let streams = streams.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                for config in &streams {
+                    if make_again_if_lost(&bucket.context, config).await && config.name == recovery {
+                        recovery_lost.send_modify(|times| *times += 1);
+                    }
+                }
                 tokio::time::sleep(pause).await;
                 pause = longer(pause);
             }

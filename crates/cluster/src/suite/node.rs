@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use muster_testenv::{Nats as Server, NatsSettings};
 use tokio::sync::mpsc;
 
-use super::ground::{Ground, HubGround, NatsGround, NoLine, block_on, in_process, within};
+use super::ground::{Ground, HubGround, Joined, NatsGround, NoLine, block_on, in_process, within};
 use super::talker::{Talker, batch, options};
 use crate::NodeNumber;
 use crate::hub::Faults;
@@ -103,8 +103,6 @@ pub(crate) async fn an_operator_has_a_node_drain_and_waits_until_it_has_left(gro
     let outside = ground.join().await.node;
     let unknown = operator::drain(&*outside, "nobody", |_, _| {}).await;
     assert!(matches!(unknown, Err(DrainError::Unknown { .. })), "{unknown:?}");
-    let ambiguous = operator::drain(&*outside, "node", |_, _| {}).await;
-    assert!(matches!(ambiguous, Err(DrainError::Ambiguous { .. })), "{ambiguous:?}");
     let (gone, mut owned) = (draining.me, Vec::new());
     let name = gone.to_string();
     let drain = async {
@@ -172,6 +170,65 @@ fn nodes_whose_server_was_killed_go_on_with_nothing_lost() {
         all_send(&mut talkers, BATCHES / 3).await;
         server.kill().expect("killed");
         islands(&mut talkers, || server.start_again().expect("started")).await;
+    });
+}
+
+#[test]
+fn nodes_that_were_all_killed_and_start_again_own_everything_within_two_seconds() {
+    in_process(async |ground: HubGround| {
+        let start = async || {
+            let mut talkers = Vec::new();
+            for name in ["one", "two", "three"] {
+                let Joined { node, line } = ground.join().await;
+                talkers.push(Talker::start_as(name, node, line));
+            }
+            // The view has as many nodes as there are now: those of before own nothing any more.
+            together(&mut talkers).await;
+            talkers
+        };
+        drop(start().await);
+        let begun = tokio::time::Instant::now();
+        let _talkers = start().await;
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(2), "{took:?} by the hub's clock");
+    });
+}
+
+/// Waits until the talkers are islands, and then until they are the same cluster as before, with nothing lost.
+async fn go_on_after_a_loss(mut talkers: [Talker; 3], lose: impl FnOnce()) {
+    let numbers: Vec<NodeNumber> = talkers.iter().map(|talker| talker.me).collect();
+    all_send(&mut talkers, BATCHES / 3).await;
+    islands(&mut talkers, lose).await;
+    assert_eq!(talkers.iter().map(|talker| talker.me).collect::<Vec<_>>(), numbers);
+}
+
+#[test]
+fn nodes_whose_server_lost_its_store_set_the_registry_up_again_with_nothing_lost() {
+    let server = Server::start(NatsSettings::default()).expect("a server");
+    block_on(async {
+        let ground = NatsGround::at(server.url(), "forgetful");
+        let talkers = three(&ground).await;
+        server.kill().expect("killed");
+        go_on_after_a_loss(talkers, || {
+            server.lose_store().expect("lost");
+            server.start_again().expect("started");
+        })
+        .await;
+    });
+}
+
+#[test]
+fn nodes_whose_hub_lost_its_store_set_the_registry_up_again_with_nothing_lost() {
+    in_process(async |ground: HubGround| {
+        let mut talkers = three(&ground).await;
+        let lines: Vec<_> =
+            talkers.iter_mut().map(|talker| std::mem::replace(&mut talker.line, Box::new(NoLine))).collect();
+        lines.iter().for_each(|line| line.cut());
+        go_on_after_a_loss(talkers, || {
+            ground.0.lose_store();
+            lines.iter().for_each(|line| line.mend());
+        })
+        .await;
     });
 }
 
@@ -250,16 +307,16 @@ pub(crate) async fn what_a_node_does_not_read_holds_up_its_senders_alone(ground:
 }
 
 pub(crate) async fn a_node_that_does_not_fit_joins_when_the_others_are_gone(ground: impl Ground) {
-    let there = Compatibility { wire_version: 3, readable_from: 2, keys: 7 };
-    let (first, mut told) = RunningNode::start(ground.join().await.node, options(there));
+    let there = Compatibility { wire_version: 3, readable_from: 2, keys: 7, ..Compatibility::default() };
+    let (first, mut told) = RunningNode::start(ground.join().await.node, options("first", there));
     until_event(&mut told, |event| matches!(event, NodeEvent::Online)).await;
     let misfit = async |compatibility| {
-        let (node, mut told) = RunningNode::start(ground.join().await.node, options(compatibility));
+        let (node, mut told) = RunningNode::start(ground.join().await.node, options("other", compatibility));
         let event = until_event(&mut told, |event| matches!(event, NodeEvent::Refused(_) | NodeEvent::Joined(_))).await;
         let reason = if let NodeEvent::Refused(reason) = event { Some(reason) } else { None };
         (node, told, reason)
     };
-    let name = || "node".into();
+    let name = || "first".into();
     let (.., reason) = misfit(Compatibility { wire_version: 1, readable_from: 1, ..there }).await;
     assert_eq!(reason, Some(Incompatible::TooOld(name())));
     let (.., reason) = misfit(Compatibility { wire_version: 9, readable_from: 4, ..there }).await;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -59,8 +60,8 @@ fn number_of(bytes: &Bytes) -> u64 {
 }
 
 /// Options of a node with these properties.
-pub(super) fn options(compatibility: Compatibility) -> NodeOptions {
-    let (name, roles) = ("node".into(), Roles::ALL);
+pub(super) fn options(name: &str, compatibility: Compatibility) -> NodeOptions {
+    let (name, roles) = (name.into(), Roles::ALL);
     let node = NodeConfig { name, shards: 2, weight: 2, roles, compatibility, epoch_floor: 0 };
     NodeOptions { node, links: LinkConfig::default(), clock: NodeClock::of_runtime(), seal: seal() }
 }
@@ -72,7 +73,13 @@ impl Talker {
     }
 
     pub(super) fn start<N: Bus + Registry>(outside: Arc<N>, line: Box<dyn Line>) -> Self {
-        let options = options(Compatibility::default());
+        static TALKERS: AtomicU32 = AtomicU32::new(0);
+        let name = format!("talker-{}", TALKERS.fetch_add(1, Ordering::Relaxed));
+        Self::start_as(&name, outside, line)
+    }
+
+    pub(super) fn start_as<N: Bus + Registry>(name: &str, outside: Arc<N>, line: Box<dyn Line>) -> Self {
+        let options = options(name, Compatibility::default());
         let seal = options.seal.clone();
         let (node, events) = RunningNode::start(outside, options);
         Self {

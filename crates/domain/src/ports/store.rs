@@ -11,6 +11,7 @@ use super::sql::SqlStore;
 use super::storage::StorageStore;
 use super::wallet::{UnfitBalance, WalletStore};
 use crate::error::{Error, ErrorKind};
+use crate::time::Timestamp;
 
 /// Why a transaction did not happen. Whatever the variant, nothing of it was stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,6 +103,15 @@ pub struct DatabaseStatus {
     pub adopted: bool,
 }
 
+/// Facts by which servers find out whether they use one database, and whether their clocks go with its clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatabaseOrigin {
+    /// Identity of the database, never 0. A copy of a database has the identity of its original.
+    pub identity: u64,
+    /// Time of the database's clock.
+    pub now: Timestamp,
+}
+
 /// Everything the rules persist. Each method of each part is one whole transaction: it is durable
 /// (synced) when its future resolves with `Ok`, and no client, script or other port call runs inside.
 pub trait Store:
@@ -120,4 +130,7 @@ pub trait Store:
 
     /// The latest epoch under which an owner of a job has written; 0 without any.
     fn latest_epoch(&self) -> PortFuture<'_, i64>;
+
+    /// Identity and clock of the database.
+    fn origin(&self) -> PortFuture<'_, DatabaseOrigin>;
 }

@@ -116,13 +116,17 @@ impl Exchange {
         }
     }
 
-    /// Answers whether the server can work: it is not stopping, and its database answers.
+    /// Answers whether the server can work: it is not stopping, its cluster does not keep it from working, and its
+    /// database answers.
     async fn readiness(&self) -> Response<Body> {
         if self.shard.is_draining() {
             return error(Code::Unavailable, "The server is stopping.");
         }
         if self.shard.is_leaving() {
             return error(Code::Unavailable, LEAVING);
+        }
+        if let Some(reason) = self.shard.unready() {
+            return error(Code::Unavailable, reason);
         }
         if self.shard.is_ready().await {
             return respond(HttpResponse::ok(b"{}".to_vec()));

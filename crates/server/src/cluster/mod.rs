@@ -3,6 +3,7 @@
 //!
 //! The node runs on a thread of its own, so that a busy shard delays no lease, and a lease no shard.
 
+pub mod clock;
 mod joining;
 mod load;
 mod recovery;
@@ -70,6 +71,15 @@ pub struct Cluster {
     thread: JoinHandle<()>,
 }
 
+/// Facts about the database that a node tells its cluster.
+#[derive(Clone, Copy, Debug)]
+pub struct DatabaseFacts {
+    /// Identity of the database, which all nodes must share.
+    pub identity: u64,
+    /// The highest epoch in the database.
+    pub latest_epoch: u64,
+}
+
 /// The shards of this server, given to the node's thread once they run.
 struct AttachedShards {
     lanes: LaneSenders,
@@ -93,15 +103,15 @@ struct ThreadChannels {
 }
 
 impl Cluster {
-    /// Joins the cluster that the configuration names, or founds it. `epoch_floor` is at least the highest epoch in the
-    /// database.
+    /// Joins the cluster that the configuration names, or founds it.
     ///
     /// # Errors
     /// A sentence that says why the node cannot join, and what to do.
     #[expect(clippy::disallowed_methods, reason = "the plane's credits bound what is under way on each lane")]
-    pub async fn join(config: &Config, shards: ShardIndex, epoch_floor: u64) -> Result<Self, String> {
+    pub async fn join(config: &Config, shards: ShardIndex, database: DatabaseFacts) -> Result<Self, String> {
         let options = nats_options(&config.cluster);
-        let node = node_options(config, shards, epoch_floor);
+        let patience = Duration::from_secs(config.general.start_wait_sec);
+        let node = node_options(config, shards, database);
         let load = Load::new(shards, config.cluster.busy_percent);
         let (far, far_out) = mpsc::unbounded_channel();
         let (attach, attached) = oneshot::channel();
@@ -111,7 +121,7 @@ impl Cluster {
         let channels = ThreadChannels { far: far_out, attach: attached, view, state: state_in, joined: joined_in };
         let thread = Builder::new()
             .name("cluster".to_owned())
-            .spawn(move || thread::run(&options, node, load, channels))
+            .spawn(move || thread::run((&options, patience), node, load, channels))
             .map_err(|error| format!("cannot start the thread of the cluster: {error}"))?;
         let joined = joined.await.map_err(|_| "the thread of the cluster ended while it joined".to_owned())??;
         let NodeHandles { telemetry, commands } = joined;
@@ -239,7 +249,7 @@ pub fn seal_of_command(config: &Config) -> Result<Seal, String> {
     Ok(seal(config))
 }
 
-fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOptions {
+fn node_options(config: &Config, shards: ShardIndex, database: DatabaseFacts) -> NodeOptions {
     let cluster = &config.cluster;
     let roles =
         Roles { gateway: cluster.has_role("gateway"), live: cluster.has_role("live"), jobs: cluster.has_role("jobs") };
@@ -254,8 +264,10 @@ fn node_options(config: &Config, shards: ShardIndex, epoch_floor: u64) -> NodeOp
                 wire_version: muster_wire::batch::VERSION,
                 readable_from: muster_wire::batch::READABLE_FROM,
                 keys: keys::fingerprint(config),
+                database: database.identity,
+                recovers_parties: Some(cluster.recover_parties),
             },
-            epoch_floor: now.max(epoch_floor),
+            epoch_floor: now.max(database.latest_epoch),
         },
         links: LinkConfig::default(),
         clock: NodeClock::of_system(),

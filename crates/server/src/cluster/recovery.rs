@@ -12,7 +12,7 @@ use muster_cluster::nats::Nats;
 use muster_cluster::recovery::{Recovery as _, RecoveryError, form};
 use muster_cluster::seal::Sealed;
 use muster_gateway::shard::{ShardCommand, ShardHandle};
-use muster_live::plane::{RECOVERY_WAIT_MS, Recoverable};
+use muster_live::plane::{RECOVERY_WAIT_MS, Recoverable, RecoveryKey};
 use muster_live::{Epoch, Partition, Routes, ShardIndex};
 
 /// Number of partitions that are read at the same time.
@@ -32,6 +32,8 @@ pub(super) struct RecoveryKeeper {
     decoder: Arc<Decoder>,
     /// Partitions that this node owns, with their epochs.
     owned: BTreeMap<Partition, Epoch>,
+    /// Things of this node whose data are kept.
+    kept: BTreeSet<RecoveryKey>,
 }
 
 impl RecoveryKeeper {
@@ -42,20 +44,36 @@ impl RecoveryKeeper {
         metrics: Arc<DecoderMetrics>,
     ) -> Self {
         let decoder = Arc::new(Decoder::new(number, metrics));
-        Self { number, nats, shards, decoder, owned: BTreeMap::new() }
+        Self { number, nats, shards, decoder, owned: BTreeMap::new(), kept: BTreeSet::new() }
     }
 
     /// Queues data for writing.
-    pub(super) fn keep(&self, recoverable: Vec<Recoverable>) {
+    pub(super) fn keep(&mut self, recoverable: Vec<Recoverable>) {
         for recoverable in recoverable {
-            let key = form::key(&recoverable);
+            let (thing, key) = (recoverable.key, form::key(&recoverable));
             let outcome = match form::value(self.number, recoverable) {
-                Some(value) => self.nats.put(&key, value),
-                None => self.nats.remove(&key),
+                Some(value) => {
+                    self.kept.insert(thing);
+                    self.nats.put(&key, value)
+                }
+                None => {
+                    self.kept.remove(&thing);
+                    self.nats.remove(&key)
+                }
             };
             if let Err(error) = outcome {
                 tracing::debug!(key, %error, "recovery data are left out");
             }
+        }
+    }
+
+    /// Has the data of this node's things written again: NATS has lost what it had stored.
+    pub(super) async fn keep_again(&mut self) {
+        let things: Arc<[RecoveryKey]> = self.kept.iter().copied().collect();
+        tracing::info!(things = things.len(), "recovery data are written again");
+        for shard in self.shards.iter() {
+            // A shard that has ended keeps nothing.
+            let _ = shard.send(ShardCommand::KeepAgain(things.clone())).await;
         }
     }
 
@@ -103,6 +121,9 @@ impl RecoveryKeeper {
         let is_new = |(partition, epoch): &(&Partition, &Epoch)| self.owned.get(*partition) != Some(*epoch);
         let new: BTreeMap<Partition, Epoch> =
             owned.iter().filter(is_new).map(|(partition, epoch)| (*partition, *epoch)).collect();
+        if self.owned.keys().any(|partition| !owned.contains_key(partition)) {
+            self.kept.retain(|thing| owned.contains_key(&thing.partition()));
+        }
         self.owned = owned;
         if new.is_empty() {
             return;

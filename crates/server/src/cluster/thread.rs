@@ -9,14 +9,14 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use muster_cluster::NodeNumber;
 use muster_cluster::membership::View;
-use muster_cluster::nats::{JetLogs, Nats, NatsOptions};
+use muster_cluster::nats::{JetLogs, Nats, NatsError, NatsOptions};
 use muster_cluster::node::{NodeCommand, NodeEvent, NodeOptions, RunningNode};
 use muster_cluster::seal::Sealed;
 use muster_gateway::rim::ClusterCommand;
 use muster_gateway::shard::{ShardCommand, ShardHandle};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::LocalSet;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use super::joining::{JoinedNode, wait_until_online};
 use super::load::{self, Load};
@@ -28,10 +28,18 @@ use crate::telemetry::cluster::ClusterTelemetry;
 /// Time limit of joining; other nodes may be busy with a view of their own.
 const JOIN_WAIT: Duration = Duration::from_secs(60);
 
+/// Pause between two attempts to reach a NATS server that is not there yet.
+const NATS_PAUSE: Duration = Duration::from_millis(250);
+
+/// The answer of `/readycheck` on an island.
+const ISLAND: &str = "This server has no way to its cluster.";
+/// The answer of `/readycheck` on a node whose share of the cluster's work still belongs to others.
+const OWNERLESS: &str = "This server has no part in its cluster yet.";
+
 /// Runs the node on the calling thread until it has left the cluster.
-pub(super) fn run(options: &NatsOptions, node: NodeOptions, load: Load, channels: ThreadChannels) {
+pub(super) fn run(outside: (&NatsOptions, Duration), node: NodeOptions, load: Load, channels: ThreadChannels) {
     match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => LocalSet::new().block_on(&runtime, join_and_serve(options, node, load, channels)),
+        Ok(runtime) => LocalSet::new().block_on(&runtime, join_and_serve(outside, node, load, channels)),
         Err(error) => {
             let _ = channels.joined.send(Err(format!("cannot start a runtime for the cluster: {error}")));
         }
@@ -60,14 +68,15 @@ impl OnlineNode {
             seals: self.nats.seal().metrics().clone(),
             match_logs: self.match_logs.clone(),
             load_percent: Arc::default(),
+            clock_skew_ms: Arc::default(),
         }
     }
 }
 
 /// Joins the cluster, waits for the shards of this server, and serves the node and its shards until the node has left.
-async fn join_and_serve(options: &NatsOptions, node: NodeOptions, load: Load, channels: ThreadChannels) {
+async fn join_and_serve(outside: (&NatsOptions, Duration), node: NodeOptions, load: Load, channels: ThreadChannels) {
     let ThreadChannels { far, attach, view, state, joined } = channels;
-    let online = match join(options, node, &view).await {
+    let online = match join(outside, node, &view).await {
         Ok(online) => online,
         Err(reason) => {
             let _ = joined.send(Err(reason));
@@ -84,15 +93,42 @@ async fn join_and_serve(options: &NatsOptions, node: NodeOptions, load: Load, ch
     let OnlineNode { nats, node, events, number, early_batches, .. } = online;
     let traffic = NodeTraffic::new(number, node.outbound().clone(), lanes, telemetry.decoder.clone());
     let keeper = RecoveryKeeper::new(number, nats, shards.clone(), telemetry.decoder.clone());
-    let mut served = ServedNode { node, telemetry, shards, traffic, keeper, load, view, state };
+    let mut served =
+        ServedNode { node, telemetry, shards, traffic, keeper, load, view, state, is_island: false, unready: None };
     served.begin(early_batches).await;
     let _ = done.send(());
     served.serve(events, far).await;
 }
 
+/// Connects to NATS. If no server answers yet, waits for one, at most for `patience`, and tells the log.
+async fn connect(options: &NatsOptions, patience: Duration) -> Result<Nats, NatsError> {
+    let begun = Instant::now();
+    let mut has_told = false;
+    loop {
+        let reason = match Nats::connect(options).await {
+            Err(NatsError::Unreachable { reason, .. }) if begun.elapsed() + NATS_PAUSE <= patience => reason,
+            outcome => {
+                if has_told && outcome.is_ok() {
+                    tracing::info!(waited_sec = begun.elapsed().as_secs(), "nats answers");
+                }
+                return outcome;
+            }
+        };
+        if !std::mem::replace(&mut has_told, true) {
+            let patience_sec = patience.as_secs();
+            tracing::warn!(reason, patience_sec, "no nats server answers yet: the start waits for one");
+        }
+        sleep(NATS_PAUSE).await;
+    }
+}
+
 /// Joins the cluster and waits until the node is online.
-async fn join(options: &NatsOptions, node: NodeOptions, view: &watch::Sender<Arc<View>>) -> Result<OnlineNode, String> {
-    let nats = Arc::new(Nats::connect(options).await.map_err(|error| error.to_string())?);
+async fn join(
+    (options, patience): (&NatsOptions, Duration),
+    node: NodeOptions,
+    view: &watch::Sender<Arc<View>>,
+) -> Result<OnlineNode, String> {
+    let nats = Arc::new(connect(options, patience).await.map_err(|error| error.to_string())?);
     let match_logs = nats.match_logs(options, &node.seal).await.map_err(|error| error.to_string())?;
     let nats = Arc::new(Sealed::new(nats, node.seal.clone()));
     let (node, mut events) = RunningNode::start(nats.clone(), node);
@@ -114,6 +150,9 @@ struct ServedNode {
     load: Load,
     view: watch::Sender<Arc<View>>,
     state: watch::Sender<ClusterState>,
+    is_island: bool,
+    /// The reason for which this node should get no players, as the shards know it.
+    unready: Option<&'static str>,
 }
 
 impl ServedNode {
@@ -122,12 +161,14 @@ impl ServedNode {
         let routes = self.view.borrow().routes();
         self.keeper.follow(&routes);
         tell(&self.shards, |done| ShardCommand::Routes(routes.clone(), done)).await;
+        self.tell_readiness().await;
         early_batches.into_iter().for_each(|(from, bytes)| self.traffic.take_in(from, bytes));
     }
 
     /// Serves the node and its shards until the node is not a member any more, or the server ends.
     async fn serve(mut self, mut events: mpsc::Receiver<NodeEvent>, mut far: mpsc::UnboundedReceiver<ClusterCommand>) {
         let mut look_at_load = interval(load::SAMPLE_EVERY);
+        let mut recovery_lost = self.telemetry.nats.recovery_lost();
         look_at_load.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
@@ -137,6 +178,7 @@ impl ServedNode {
                         return;
                     }
                 }
+                Ok(()) = recovery_lost.changed() => self.keeper.keep_again().await,
                 command = far.recv() => match command {
                     Some(command) => self.carry_out(command).await,
                     None => return,
@@ -160,6 +202,8 @@ impl ServedNode {
             Some(NodeEvent::View { new, .. }) => self.follow(new).await,
             Some(NodeEvent::Batch { from, bytes }) => self.traffic.take_in(from, bytes),
             Some(NodeEvent::Island) => {
+                self.is_island = true;
+                self.tell_readiness().await;
                 tell(&self.shards, |done| ShardCommand::Island(true, done)).await;
                 tracing::warn!(
                     "no way to the cluster: this node is an island until it is back, and claims nothing new"
@@ -167,6 +211,8 @@ impl ServedNode {
             }
             Some(NodeEvent::Online) => {
                 tell(&self.shards, |done| ShardCommand::Island(false, done)).await;
+                self.is_island = false;
+                self.tell_readiness().await;
                 tracing::info!("connected to the cluster again");
             }
             Some(NodeEvent::Drained) => {
@@ -201,6 +247,24 @@ impl ServedNode {
             begins
         });
         self.view.send_replace(new);
+        self.tell_readiness().await;
+    }
+
+    /// Tells the shards when the reason changes for which this node should get no players.
+    async fn tell_readiness(&mut self) {
+        let unready = if self.is_island {
+            Some(ISLAND)
+        } else if self.view.borrow().lacks_its_share(self.telemetry.number) {
+            Some(OWNERLESS)
+        } else {
+            None
+        };
+        if std::mem::replace(&mut self.unready, unready) != unready {
+            for shard in self.shards.iter() {
+                // A shard that has ended answers nobody.
+                let _ = shard.send(ShardCommand::Unready(unready)).await;
+            }
+        }
     }
 
     /// Carries out what a shard wants done outside of this server.

@@ -58,7 +58,7 @@ fn told(is_known: bool, user_id: UserId, what: &str) -> Outcome {
 }
 
 async fn open(config: &Config) -> Result<Rc<dyn Store>, String> {
-    let database = Database::open(config, 1, Arc::new(StoreMetrics::default())).await.map_err(|error| error.0)?;
+    let (database, _) = Database::open(config, 1, Arc::new(StoreMetrics::default())).await.map_err(|error| error.0)?;
     database.store().await.map_err(|error| error.0)
 }
 

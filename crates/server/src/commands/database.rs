@@ -27,7 +27,7 @@ pub(super) fn migrate(action: MigrateAction, flags: &[Setting]) -> Outcome {
     let address = database::address(&configuration(flags)?).map_err(|error| error.0)?;
     let told = runtime()?.block_on(async {
         match action {
-            MigrateAction::Up => muster_store::migrate(&address).await,
+            MigrateAction::Up => muster_store::migrate(&address).await.map(|done| done.told),
             MigrateAction::Status => muster_store::status(&address).await,
         }
     });

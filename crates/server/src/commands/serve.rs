@@ -8,7 +8,7 @@ use tokio::task::LocalSet;
 
 use super::{Outcome, runtime};
 use crate::cluster::ClusterState;
-use crate::config::{self, Config, KeyFile, Loaded, ServerMode, Setting};
+use crate::config::{self, Config, DatabaseAddress, KeyFile, Loaded, ServerMode, Setting};
 use crate::logging::{self, LogGuard};
 use crate::wiring::{self, Running};
 
@@ -44,6 +44,7 @@ async fn serve(loaded: &Loaded, logs: &LogGuard) -> Outcome {
 
 /// Starts the server, runs it and stops it, until it has not to begin anew.
 async fn serve_anew(loaded: &Loaded, logs: &LogGuard, end_signals: &mut EndSignals, hangup: &mut Signal) -> Outcome {
+    let mut are_keys_new = loaded.keys_created;
     loop {
         // The start may wait for a database for ever, so signals are watched meanwhile.
         let started = tokio::select! {
@@ -51,6 +52,9 @@ async fn serve_anew(loaded: &Loaded, logs: &LogGuard, end_signals: &mut EndSigna
             () = end_signals.recv() => return Ok(ExitCode::SUCCESS),
         };
         let running = started.map_err(|error| error.to_string())?;
+        if std::mem::take(&mut are_keys_new) && !running.is_database_new {
+            warn_of_new_keys(&loaded.config);
+        }
         announce(loaded, &running);
         let reason = tokio::select! {
             never = reload_on_hangup(&running, hangup) => never,
@@ -64,6 +68,19 @@ async fn serve_anew(loaded: &Loaded, logs: &LogGuard, end_signals: &mut EndSigna
         if reason != StopReason::VotedOut {
             return Ok(reason.status());
         }
+    }
+}
+
+/// Warns that keys were generated for a database that was there before. Of a file of SQLite the configuration has warned.
+fn warn_of_new_keys(config: &Config) {
+    let keys_file = config.general.data_dir.join(crate::keys::FILE_NAME);
+    if config.database.address.iter().any(|address| matches!(address, DatabaseAddress::Postgres(_))) {
+        tracing::warn!(
+            keys_file = %keys_file.display(),
+            "there was no file of keys, so new keys were generated, but the database is not new: tokens that its other \
+             keys signed are refused, and clients need the new server key. If another server or a backup has the \
+             keys, stop this server, put them in place of the file, and start it again"
+        );
     }
 }
 
@@ -134,7 +151,7 @@ async fn stop(running: Running, reason: StopReason) -> usize {
         running.end_matches().await;
         running.drain().await;
     }
-    running.stop().await
+    if reason == StopReason::VotedOut { running.stop_voted_out().await } else { running.stop().await }
 }
 
 /// The reason for which a server stops.

@@ -1,7 +1,7 @@
 //! Metrics of a node of a cluster.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use muster_cluster::NodeNumber;
 use muster_cluster::codec::DecoderMetrics;
@@ -31,6 +31,8 @@ pub struct ClusterTelemetry {
     pub decoder: Arc<DecoderMetrics>,
     /// Load of the process, in per cent of a core for each shard.
     pub load_percent: Arc<AtomicU32>,
+    /// Milliseconds by which this machine's clock is ahead of the database's.
+    pub clock_skew_ms: Arc<AtomicI64>,
     /// The connection to NATS.
     pub nats: Arc<Nats>,
     /// Counters of what had no right seal.
@@ -55,6 +57,9 @@ impl ClusterTelemetry {
         );
         let is_busy = view.node(self.number).is_some_and(|node| node.is_busy);
         page.gauge("cluster_busy", "1 while the node has more to do than it should.", f64::from(u8::from(is_busy)));
+        let skew_ms = self.clock_skew_ms.load(Ordering::Relaxed);
+        let help = "Milliseconds by which this machine's clock is ahead of the database's.";
+        page.gauge("cluster_clock_skew_ms", help, skew_ms as f64);
         let is_online = self.authority.is_online();
         page.gauge("cluster_online", "0 while the node is an island.", f64::from(u8::from(is_online)));
         page.counter("cluster_island_count", "Times that the node became an island.", read(&self.node.islands));

@@ -29,6 +29,8 @@ pub struct Running {
     pub address: SocketAddr,
     /// Address of the metrics page, if there is one.
     pub metrics_address: Option<SocketAddr>,
+    /// Whether there was no database before.
+    pub is_database_new: bool,
     /// Number of shards.
     pub shard_count: usize,
     pub(super) shards: Arc<[ShardHandle]>,
@@ -136,9 +138,28 @@ impl Running {
         self.tasks.shutdown().await;
         let begun = Instant::now();
         self.say_farewell().await;
+        self.rest_matches(begun).await;
+        self.end(begun).await
+    }
+
+    /// Stops a server whose node was voted out. For everybody else its players have left and its matches belong to
+    /// others, so its sockets close at once.
+    pub async fn stop_voted_out(mut self) -> usize {
+        self.drain = STOP_MIN.min(self.drain);
+        self.tasks.shutdown().await;
+        let begun = Instant::now();
+        self.say_farewell().await;
+        self.end(begun).await
+    }
+
+    async fn rest_matches(&self, begun: Instant) {
         let within = self.time_left(begun);
         let rests = self.shards.iter().map(|shard| shard.ask(|done| ShardCommand::RestMatches { within, done }));
         join_all(rests).await;
+    }
+
+    /// Ends the shards, the node and their threads. Answers the number of connections that had to be cut.
+    async fn end(self, begun: Instant) -> usize {
         let within = self.time_left(begun);
         let stops = self.shards.iter().map(|shard| shard.ask(|done| ShardCommand::Stop { within, done }));
         let left = join_all(stops).await.into_iter().flatten().sum();

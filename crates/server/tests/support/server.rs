@@ -107,6 +107,15 @@ impl Setup {
         panic!("no port stayed free in {PORT_ATTEMPTS_MAX} attempts");
     }
 
+    /// Starts a server that waits for something: calls `then` when the log has these words, and waits until it serves.
+    pub fn start_after(&self, words: &str, then: impl FnOnce()) -> Server {
+        let (child, log) = self.clone().flag("metrics.prometheus_port", free_port()).spawn();
+        assert!(log.wait_for(words).is_some(), "it does not wait:\n{}", log.text());
+        then();
+        let line = log.wait_for("\"message\":\"muster serves\"").unwrap_or_else(|| panic!("{}", log.text()));
+        Server::new(&line, child, log, self.folder.clone())
+    }
+
     /// Starts a server that must end by itself. Answers its exit code and its output.
     pub fn fail_to_start(&self) -> (Option<i32>, String) {
         let (mut child, log) = self.spawn();

@@ -41,26 +41,49 @@ pub(super) struct Connected {
     pub(super) overheard_at: Option<String>,
 }
 
+/// Explains why no server is of use.
+pub(super) struct Unusable {
+    /// The reason, as a sentence.
+    pub(super) text: String,
+    /// Whether the reason may pass by itself: a server is not reached, or is starting.
+    pub(super) may_pass: bool,
+}
+
+impl From<String> for Unusable {
+    fn from(text: String) -> Self {
+        Self { text, may_pass: false }
+    }
+}
+
 /// Connects to the first server that answers and takes writes.
 ///
 /// # Errors
 /// A sentence that says why no server is of use.
 pub(super) async fn connect(servers: &Servers, settings: &Settings) -> Result<Connected, String> {
-    let mut told = String::new();
+    try_to_connect(servers, settings).await.map_err(|unusable| unusable.text)
+}
+
+/// Connects to the first server that answers and takes writes.
+///
+/// # Errors
+/// [`Unusable`], which may pass if that of any server may.
+pub(super) async fn try_to_connect(servers: &Servers, settings: &Settings) -> Result<Connected, Unusable> {
+    let mut told = Unusable::from(String::new());
     let is_one = servers.iter().count() == 1;
     for server in servers.iter() {
         let attempt = tokio::time::timeout(server.connect_timeout, Box::pin(connect_to(server, settings))).await;
         let why = match attempt {
             Ok(Ok(connected)) => return Ok(connected),
             Ok(Err(why)) => why,
-            Err(_) => "it did not answer in time".to_owned(),
+            Err(_) => Unusable { text: "it did not answer in time".to_owned(), may_pass: true },
         };
         if is_one {
             return Err(why);
         }
-        let separator = if told.is_empty() { "" } else { "; " };
+        let separator = if told.text.is_empty() { "" } else { "; " };
         // Writing to a String cannot fail.
-        let _ = write!(told, "{separator}{}: {why}", server.place);
+        let _ = write!(told.text, "{separator}{}: {}", server.place, why.text);
+        told.may_pass |= why.may_pass;
     }
     Err(told)
 }
@@ -78,6 +101,21 @@ impl Failed {
         self.error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
     }
 
+    /// Whether the failure may pass: nothing of the server was reached, or it is starting or stopping.
+    fn may_pass(&self) -> bool {
+        match self.error.code() {
+            Some(code) => {
+                let passing = [SqlState::CANNOT_CONNECT_NOW, SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN];
+                passing.contains(code)
+            }
+            None => !self.was_encrypting && is_unreached(&self.error),
+        }
+    }
+
+    fn unusable(&self) -> Unusable {
+        Unusable { text: self.told(), may_pass: self.may_pass() }
+    }
+
     fn told(&self) -> String {
         let text = describe(&self.error);
         if self.error.code() == Some(&SqlState::PROTOCOL_VIOLATION) && text.contains("startup parameter") {
@@ -87,10 +125,18 @@ impl Failed {
     }
 }
 
-async fn connect_to(server: &Server, settings: &Settings) -> Result<Connected, String> {
+/// Whether an error comes from the way to the server: nobody listens there, its name has no address, or it went away.
+fn is_unreached(error: &tokio_postgres::Error) -> bool {
+    let source = std::error::Error::source(error);
+    error.is_closed() || source.is_some_and(|source| source.is::<std::io::Error>())
+}
+
+async fn connect_to(server: &Server, settings: &Settings) -> Result<Connected, Unusable> {
     let (client, driver, is_encrypted) = match server.ssl_mode {
-        SslMode::Disable => clear(server, settings).await.map_err(|failed| failed.told())?,
-        SslMode::Require => encrypted(server, settings, DriverMode::Require).await?.map_err(|failed| failed.told())?,
+        SslMode::Disable => clear(server, settings).await.map_err(|failed| failed.unusable())?,
+        SslMode::Require => {
+            encrypted(server, settings, DriverMode::Require).await?.map_err(|failed| failed.unusable())?
+        }
         SslMode::Prefer => match encrypted(server, settings, DriverMode::Prefer).await? {
             Ok(opened) => opened,
             Err(failed) if failed.was_encrypting && (failed.is_not_admitted() || failed.error.code().is_none()) => {
@@ -98,14 +144,14 @@ async fn connect_to(server: &Server, settings: &Settings) -> Result<Connected, S
                     .await
                     .map_err(|second| format!("{}; unencrypted: {}", failed.told(), second.told()))?
             }
-            Err(failed) => return Err(failed.told()),
+            Err(failed) => return Err(failed.unusable()),
         },
         SslMode::Allow => match clear(server, settings).await {
             Ok(opened) => opened,
             Err(failed) if failed.is_not_admitted() => encrypted(server, settings, DriverMode::Require)
                 .await?
                 .map_err(|second| format!("{}; encrypted: {}", failed.told(), second.told()))?,
-            Err(failed) => return Err(failed.told()),
+            Err(failed) => return Err(failed.unusable()),
         },
     };
     check_state(&client).await?;

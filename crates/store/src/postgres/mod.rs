@@ -32,20 +32,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use muster_domain::ports::PortFuture;
-use muster_domain::ports::store::{DatabaseStatus, Store, StoreError};
+use muster_domain::ports::store::{DatabaseOrigin, DatabaseStatus, Store, StoreError};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use self::connect::Settings;
 use self::fault::{Fault, attempts};
 use self::pool::{ConnectionPool, PooledConnection};
+use self::values::Moment;
 use crate::OpenError;
 use crate::metrics::StoreMetrics;
 
 pub use self::pool::PostgresOptions;
 #[cfg(test)]
 pub(crate) use self::schema::NAKAMA;
-pub use self::schema::{Migrated, SCHEMA_VERSION, is_adopted, migrate};
+pub use self::schema::{Migrated, SCHEMA_VERSION, is_adopted, migrate, wait_until_there};
 pub use self::servers::Servers;
 
 /// Values for a statement's parameters.
@@ -142,6 +143,18 @@ impl Store for PostgresStore {
         Box::pin(async move {
             let sql = "SELECT coalesce(max(epoch), 0) FROM muster_term";
             Ok(self.query_one(sql, &[], |row| row.try_get(0)).await?.unwrap_or(0))
+        })
+    }
+
+    fn origin(&self) -> PortFuture<'_, DatabaseOrigin> {
+        Box::pin(async move {
+            // The moment of the first migration, in microseconds, is never that of another database.
+            let sql = "SELECT applied_at, clock_timestamp() FROM muster_migration ORDER BY version LIMIT 1";
+            let read = |row: &Row| Ok((row.try_get::<_, Moment>(0)?.0, row.try_get::<_, Moment>(1)?.0));
+            let Some((first, now)) = self.query_one(sql, &[], read).await? else {
+                return Err(StoreError::Unavailable("the table muster_migration is empty".to_owned()));
+            };
+            Ok(DatabaseOrigin { identity: first.0.unsigned_abs().max(1), now })
         })
     }
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_postgres::Client;
 
 use super::adopt::{Found, inspect};
-use super::connect::{Connected, Settings, connect};
+use super::connect::{Connected, Settings, connect, try_to_connect};
 use super::fault::describe;
 use super::game_role;
 use super::servers::Servers;
@@ -51,6 +52,9 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(x'4d5553544552'::bigint)";
 /// Longest time of one statement of a migration: building an index on a large database takes long.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(3_600);
 
+/// Pause between two attempts to reach a database that is not there yet.
+const WAIT_PAUSE: Duration = Duration::from_millis(250);
+
 /// The outcome of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migrated {
@@ -87,6 +91,35 @@ pub async fn migrate(servers: &Servers) -> Result<Migrated, OpenError> {
     let migrated = apply(&mut probe.client).await;
     probe.close().await;
     migrated
+}
+
+/// Waits until a database answers on `servers`, at most for `patience`, and tells the log. Other faults than that nobody
+/// answers yet are left to the next to connect.
+pub async fn wait_until_there(servers: &Servers, patience: Duration) {
+    let begun = Instant::now();
+    let settings = Settings { statement_timeout: STATEMENT_TIMEOUT, more: String::new() };
+    let mut has_told = false;
+    loop {
+        let unusable = match try_to_connect(servers, &settings).await {
+            Ok(Connected { client, driver, .. }) => {
+                drop(client);
+                let _ = driver.await;
+                break;
+            }
+            Err(unusable) => unusable,
+        };
+        if !unusable.may_pass || begun.elapsed() + WAIT_PAUSE > patience {
+            return;
+        }
+        if !std::mem::replace(&mut has_told, true) {
+            let patience_sec = patience.as_secs();
+            tracing::warn!(reason = unusable.text, patience_sec, "no database answers yet: the start waits for it");
+        }
+        tokio::time::sleep(WAIT_PAUSE).await;
+    }
+    if has_told {
+        tracing::info!(waited_sec = begun.elapsed().as_secs(), "the database answers");
+    }
 }
 
 async fn apply(client: &mut Client) -> Result<Migrated, OpenError> {

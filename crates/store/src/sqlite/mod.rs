@@ -35,7 +35,8 @@ use std::sync::{Arc, RwLock};
 use std::thread::JoinHandle;
 
 use muster_domain::ports::PortFuture;
-use muster_domain::ports::store::{DatabaseStatus, Store, StoreError};
+use muster_domain::ports::store::{DatabaseOrigin, DatabaseStatus, Store, StoreError};
+use muster_domain::time::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
@@ -264,6 +265,18 @@ impl Store for SqliteStore {
         Box::pin(self.read(|connection| {
             let sql = "SELECT coalesce(max(epoch), 0) FROM muster_term";
             Ok(sql::one(connection, sql, (), |row| row.get(0))?.unwrap_or(0))
+        }))
+    }
+
+    fn origin(&self) -> PortFuture<'_, DatabaseOrigin> {
+        Box::pin(self.read(|connection| {
+            let sql = "SELECT applied_at, CAST(unixepoch('subsec') * 1000000 AS INTEGER) \
+                       FROM muster_migration ORDER BY version LIMIT 1";
+            let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+            let Some((first, now)) = sql::one(connection, sql, (), read)? else {
+                return Err(StoreError::Unavailable("the table muster_migration is empty".to_owned()));
+            };
+            Ok(DatabaseOrigin { identity: first.unsigned_abs().max(1), now: Timestamp(now) })
         }))
     }
 }

@@ -237,6 +237,21 @@ pub(super) async fn finds_bans_by_their_time(fixture: &Fixture) {
     assert!(plan.contains("INDEX users_disable_time_idx") || plan.contains("Seq Scan on users"), "{plan}");
 }
 
+pub(super) async fn keeps_its_identity_and_tells_the_time(fixture: &Fixture) {
+    let before = muster_domain::Timestamp(now_micros());
+    let first = fixture.store().origin().await.unwrap();
+    let second = fixture.store().origin().await.unwrap();
+    assert!(first.identity != 0 && first.identity == second.identity, "{first:?} {second:?}");
+    // SQLite's clock has milliseconds.
+    assert!(before.0 / 1_000 <= first.now.0 / 1_000 && first.now <= second.now, "{before:?} {first:?} {second:?}");
+}
+
+/// This machine's time, in microseconds since 1970.
+fn now_micros() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_micros()).unwrap()
+}
+
 pub(super) async fn answers_a_ping(fixture: &Fixture) {
     let status = fixture.store().ping().await.unwrap();
     assert!(["sqlite", "postgres"].contains(&status.engine) && !status.adopted);

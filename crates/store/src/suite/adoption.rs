@@ -189,7 +189,7 @@ fn a_later_step_is_not_told_as_an_adoption() {
         let client = client(database.url()).await;
         client.batch_execute(NAKAMA).await.unwrap();
         let address = crate::Address::Postgres(servers(database.url()));
-        assert!(crate::migrate(&address).await.unwrap().starts_with("adopted the database in place"));
+        assert!(crate::migrate(&address).await.unwrap().told.starts_with("adopted the database in place"));
         // Reverts the schema to version 1, with one revocation by a logout and one by a newer sign-in.
         let undo = "ALTER TABLE muster_revocation DROP COLUMN banned; DROP TABLE muster_term, muster_effect; \
                     DELETE FROM muster_migration WHERE version > 1; \
@@ -197,7 +197,7 @@ fn a_later_step_is_not_told_as_an_adoption() {
                     SELECT decode(repeat('00', 16), 'hex'), true, now(), now(), closes \
                     FROM unnest('{t,f}'::bool[]) AS closes";
         client.batch_execute(undo).await.unwrap();
-        assert_eq!(crate::migrate(&address).await.unwrap(), "applied 3 migration(s), the last is number 4");
+        assert_eq!(crate::migrate(&address).await.unwrap().told, "applied 3 migration(s), the last is number 4");
         let opened =
             PostgresStore::open(&servers(database.url()), &PostgresOptions::default(), Default::default()).await;
         let rows = opened.unwrap().revocations_after(0, NOW).await.unwrap();

@@ -46,6 +46,7 @@ suite! {
         bans_and_pardons
         finds_bans_by_their_time
         answers_a_ping
+        keeps_its_identity_and_tells_the_time
     }
     storage {
         applies_the_version_rules

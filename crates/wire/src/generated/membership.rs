@@ -31,7 +31,7 @@ pub struct Node {
     /// The node's number, which is never used again in this cluster.
     #[prost(uint32, tag = "1")]
     pub number: u32,
-    /// The node's name, for people only.
+    /// The node's name, which no other living node has.
     #[prost(string, tag = "2")]
     pub name: ::prost::alloc::string::String,
     /// The node's incarnation: 16 random bytes that the process drew when it joined.
@@ -67,6 +67,12 @@ pub struct Node {
     /// Whether the node is overloaded. It gets a smaller share of the partitions until that changes.
     #[prost(bool, tag = "13")]
     pub busy: bool,
+    /// Identity of the node's database. 0 if the node does not tell it.
+    #[prost(uint64, tag = "14")]
+    pub database: u64,
+    /// Whether the node keeps recovery data of parties. Absent if the node does not tell it.
+    #[prost(bool, optional, tag = "15")]
+    pub recovers_parties: ::core::option::Option<bool>,
 }
 /// A partition on its way between two living nodes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -86,4 +92,7 @@ pub struct Lease {
     /// Number of the renewal, which grows with each one.
     #[prost(uint64, tag = "1")]
     pub renewal: u64,
+    /// The highest epoch of a view that the node knows as a member. 0 if the node is in no view, or does not tell it.
+    #[prost(uint64, tag = "2")]
+    pub epoch: u64,
 }

@@ -48,9 +48,11 @@ impl World {
             }
             19 | 20 => {
                 self.note(&format!("process {id} crashes"));
-                self.processes.remove(&id);
+                let crashed = self.processes.remove(&id);
                 let after_ms = self.any_time();
-                self.later(after_ms, Happening::Start);
+                // Some come again under their names, and take the places that they had.
+                let name = crashed.map(|process| process.name).filter(|_| self.rng.bool());
+                self.later(after_ms, name.map_or(Happening::Start, Happening::StartAgain));
             }
             21 => {
                 self.with(id, "drains", |process, _| process.is_draining = true);

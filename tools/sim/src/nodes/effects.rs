@@ -61,6 +61,9 @@ impl World {
             Action::BecameIsland | Action::BackOnline => {}
             Action::VotedOut => {
                 self.voted_out += 1;
+                if let Some(process) = self.processes.get_mut(&id) {
+                    process.listens = None;
+                }
                 ensure(Check::Steadfast, !self.only_restarts, || format!("process {id} was voted out"))?;
                 let after_ms = self.rng.u64(0..1_000);
                 self.later(after_ms, Happening::Rejoin(id));

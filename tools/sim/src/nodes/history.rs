@@ -13,6 +13,8 @@ use crate::violation::ensure;
 #[derive(Default)]
 pub struct History {
     last: Option<View>,
+    /// Epoch of the last view before the registry lost everything.
+    epoch_lost: Option<Epoch>,
     owners: BTreeMap<(Partition, Epoch), Option<Place>>,
     numbers: BTreeMap<NodeNumber, u128>,
     handed_over: BTreeSet<(Partition, Epoch)>,
@@ -39,9 +41,12 @@ impl History {
         ensure(Check::Jobs, first == process, || format!("processes {first} and {process} run {job} in {epoch:?}"))
     }
 
-    /// Notes that the registry lost everything: numbers of nodes begin anew, epochs do not.
+    /// Notes that the registry lost everything. The members store the view again that they know; it may lack the last
+    /// changes, so nothing is compared with those. Epochs go on.
     pub fn forgotten(&mut self) {
         self.numbers.clear();
+        self.owners.clear();
+        self.epoch_lost = self.last.take().map(|view| view.epoch);
     }
 
     /// Checks a new view.
@@ -68,6 +73,8 @@ impl History {
                 }
             }
         } else {
+            let lost = self.epoch_lost.unwrap_or_default();
+            ensure(Check::Epochs, view.epoch > lost, || format!("{:?} after {lost:?}", view.epoch))?;
             let owners = view.holdings().map(|(partition, holding)| ((partition, holding.epoch), holding.owner));
             self.owners.extend(owners);
         }

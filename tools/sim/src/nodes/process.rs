@@ -1,6 +1,7 @@
 //! Processes, their clocks and their connections.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use muster_cluster::NodeNumber;
 use muster_cluster::bus::Address;
@@ -32,6 +33,7 @@ impl Clock {
 
 /// A process with its membership and connection.
 pub struct Process {
+    pub(super) name: Arc<str>,
     pub(super) membership: Membership,
     pub(super) incarnation: u128,
     pub(super) clock: Clock,
@@ -72,20 +74,35 @@ impl Process {
 impl World {
     /// Starts a process with random roles.
     pub(super) fn start(&mut self) {
-        let roles = Roles { gateway: true, live: self.rng.u32(0..5) > 0, jobs: self.rng.u32(0..3) > 0 };
+        let roles = self.any_roles();
         self.start_as(roles);
+    }
+
+    /// Starts a process with random roles, under the name of one that crashed.
+    pub(super) fn start_again(&mut self, name: Arc<str>) {
+        let roles = self.any_roles();
+        self.start_called(Some(name), roles);
+    }
+
+    fn any_roles(&mut self) -> Roles {
+        Roles { gateway: true, live: self.rng.u32(0..5) > 0, jobs: self.rng.u32(0..3) > 0 }
     }
 
     /// Starts a process as a node with these roles.
     pub(super) fn start_as(&mut self, roles: Roles) {
+        self.start_called(None, roles);
+    }
+
+    fn start_called(&mut self, name: Option<Arc<str>>, roles: Roles) {
         let id = self.next_process;
         self.next_process += 1;
         let shards = *self.rng.choice(&[1, 2, 8]).unwrap_or(&1);
         let weight = self.rng.u32(1..=4);
         let slow = if self.faults.has(Fault::SlowClock) && id == 1 { 600 } else { 0 };
         let clock = Clock { offset: self.rng.u64(0..1_000_000), per_mille: self.rng.u64(990..=1_010) - slow };
+        let name = name.unwrap_or_else(|| format!("node-{id}").into());
         let config = NodeConfig {
-            name: format!("node-{id}").into(),
+            name: name.clone(),
             shards,
             weight,
             roles,
@@ -94,6 +111,7 @@ impl World {
         };
         let incarnation = self.rng.u128(..);
         let process = Process {
+            name,
             membership: Membership::new(config, incarnation, clock.local(self.now)),
             incarnation,
             clock,

@@ -1,6 +1,7 @@
 //! The world of a cluster: processes with their memberships, the registry, the bus, and time.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fastrand::Rng;
 use muster_cluster::bus::Address;
@@ -42,6 +43,8 @@ pub(super) enum Happening {
     Rejoin(usize),
     /// A new process starts.
     Start,
+    /// A process starts under the name of one that crashed.
+    StartAgain(Arc<str>),
 }
 
 /// The processes of a cluster with their registry, bus and clock.
@@ -188,6 +191,7 @@ impl World {
                 }
             }
             Happening::Start => self.start(),
+            Happening::StartAgain(name) => self.start_again(name),
         }
         Ok(())
     }

@@ -24,6 +24,7 @@ while read -r word; do
         start) start "$@" ;;
         stop) signal TERM; wait "$pid" ;;
         kill) signal KILL; wait "$pid" ;;
+        lose) rm -rf "$2/jetstream" ;;
         pause) signal STOP ;;
         resume) signal CONT ;;
     esac

@@ -108,6 +108,14 @@ impl Nats {
         self.keeper.start_server()
     }
 
+    /// Deletes what JetStream has stored, after [`Nats::kill`] or [`Nats::stop`].
+    ///
+    /// # Errors
+    /// When the keeper is gone.
+    pub fn lose_store(&self) -> Result<()> {
+        self.keeper.order("lose")
+    }
+
     /// Halts the server (SIGSTOP): its connections stay open, and after a moment nothing answers.
     ///
     /// # Errors

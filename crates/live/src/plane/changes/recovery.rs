@@ -79,6 +79,13 @@ impl Plane {
         self.changes.unkept.keys = early;
     }
 
+    /// Hands out the recovery data of these things again soon, as far as this place owns them: what was kept is lost.
+    pub fn keep_again(&mut self, now: Millis, keys: &[RecoveryKey]) {
+        for key in keys {
+            self.changes.unkept.note(*key, self.config.recover, now, &mut self.wheel);
+        }
+    }
+
     fn recoverable(&mut self, now: Millis, key: RecoveryKey) -> Recoverable {
         let things = self.owners.things.of_kind(key.kind());
         let parts = things.map_or_else(Vec::new, |things| things.recovery_data(now, key));

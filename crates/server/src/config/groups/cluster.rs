@@ -96,6 +96,9 @@ honoured! {
         /// A busy node gives a quarter of what it owns to nodes that are not busy, and gets it back when a minute has
         /// passed and its load is below 60 % of this value. With 0 the node is never busy.
         busy_percent: u32 = "80", number(0, 100), Origin::Ours;
+        /// Largest difference between the clocks of this node and of the database, in milliseconds. A node whose clock
+        /// differs more does not start; one that runs logs a warning, at most once an hour.
+        clock_skew_max_ms: u64 = "5000", number(100, 3_600_000), Origin::Ours;
         /// User name at NATS.
         nats_user: String = "", Kind::Text, Origin::Ours;
         /// Password at NATS.

@@ -194,3 +194,20 @@ fn a_party_that_ended_is_kept_no_longer_and_one_that_moved_is_kept_by_its_next_o
     cluster.pass(RECOVERY_INTERVAL_MS);
     assert_eq!(cluster.kept[&thing].len(), 0);
 }
+
+#[test]
+fn what_was_kept_and_lost_is_kept_again_by_its_owner_alone() {
+    let mut cluster = three_nodes();
+    let stream = cluster.party_of(3);
+    let ann = cluster.open(first(1));
+    cluster.make(ann, &stream, true);
+    cluster.pass(RECOVERY_INTERVAL_MS);
+    let thing = RecoveryKey::Party(party::PartyId(stream.subject));
+    cluster.kept.clear();
+    cluster.step(first(2), |plane, now, _| plane.keep_again(now, &[thing]));
+    cluster.pass(RECOVERY_INTERVAL_MS);
+    assert_eq!(cluster.kept.len(), 0, "another place owns it");
+    cluster.step(first(3), |plane, now, _| plane.keep_again(now, &[thing]));
+    cluster.pass(RECOVERY_INTERVAL_MS);
+    assert_eq!(cluster.kept[&thing].len(), 1);
+}
