@@ -2,6 +2,7 @@
 
 use muster_domain::chat::{Channel, ChannelKind, Speaker, check_join};
 use muster_domain::ports::chat::{Message, MessageCode};
+use muster_domain::ports::storage::Authority;
 use muster_domain::{ErrorKind, UserId};
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ fn lobby() -> Channel {
 
 fn speaker<'a>(world: &'a World, player: &Player, username: &'a str) -> Speaker<'a> {
     let (store, clock, entropy) = (&*world.store, &*world.clock, &*world.entropy);
-    Speaker { store, clock, entropy, user_id: user(player), username }
+    Speaker { store, clock, entropy, user_id: user(player), username, authority: Authority::Client(user(player)) }
 }
 
 fn say(world: &World, player: &Player, channel: &Channel, number: usize) -> Message {
