@@ -246,7 +246,8 @@ impl StorageStore for PostgresStore {
             let remove = async |connection: &PooledConnection, delete: &ObjectDelete| {
                 remove(connection, authority, delete).await
             };
-            let each = self.each(authority.client(), deletes, |_| delete_statement(authority), |delete| &delete.id, remove);
+            let each =
+                self.each(authority.client(), deletes, |_| delete_statement(authority), |delete| &delete.id, remove);
             self.attempts(each).await.map(|_| ())
         })
     }
