@@ -2,9 +2,11 @@
 
 use muster_domain::UserId;
 use muster_domain::limits::{DEVICES_MAX, USER_OBJECTS};
-use muster_domain::ports::accounts::Identifier;
+use muster_domain::ports::accounts::{AccountStore as _, Identifier};
 use muster_domain::ports::clock::Clock as _;
-use muster_domain::ports::storage::{Authority, Expected, ObjectId, ObjectWrite, ReadPermission, WritePermission};
+use muster_domain::ports::storage::{
+    Authority, Expected, ObjectId, ObjectWrite, ReadPermission, StorageStore as _, WritePermission,
+};
 use serde_json::{Value, json};
 
 use crate::world::{Player, World};
