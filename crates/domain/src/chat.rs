@@ -17,8 +17,9 @@ use crate::json;
 use crate::limits::MESSAGE_CONTENT_BYTES_MAX;
 use crate::ports::chat::{Message, MessageChange, MessageCode, MessageRef, MessageUpdate};
 use crate::ports::clock::{Clock, Entropy};
-use crate::ports::store::Store;
-use crate::time::Timestamp;
+use crate::ports::storage::Authority;
+use crate::ports::store::{Store, StoreError};
+use crate::time::{DAY_SEC, Timestamp};
 
 /// Finds the channel that `caller` wants to join, and whether that is allowed.
 ///
@@ -83,12 +84,15 @@ pub struct Speaker<'a> {
     pub user_id: UserId,
     /// The speaker's present name.
     pub username: &'a str,
+    /// Whether a client or the server speaks: only what clients say is held to the quotas.
+    pub authority: Authority,
 }
 
 impl Speaker<'_> {
     /// Says something. With `persistent` it stands in the channel's history when this answers.
     ///
-    /// Errors: `InvalidArgument` for content that is no JSON object or too long.
+    /// Errors: `InvalidArgument` for content that is no JSON object or too long; `ResourceExhausted` for a client's
+    /// message beyond the quotas of the day.
     pub async fn send(&self, channel: Channel, content: String, persistent: bool) -> Result<Message> {
         check_content(&content)?;
         let now = self.clock.now();
@@ -98,7 +102,8 @@ impl Speaker<'_> {
         let named = MessageRef { id, channel, sender_id: self.user_id };
         let message = self.message(MessageCode::CHAT, named, content, now, persistent);
         if persistent {
-            self.store.append_message(&message).await?;
+            let kept = self.store.append_message(self.authority, &message).await;
+            kept.map_err(|error| until_tomorrow(error, now))?;
         }
         Ok(message)
     }
@@ -119,7 +124,8 @@ impl Speaker<'_> {
             content: content.clone(),
             update_time: whole_second(now),
         };
-        let change = self.store.update_message(&named, &update).await?;
+        let change = self.store.update_message(self.authority, &named, &update).await;
+        let change = change.map_err(|error| until_tomorrow(error, now))?;
         heard(self.message(MessageCode::UPDATE, named, content, now, persistent), change)
     }
 
@@ -170,6 +176,15 @@ fn heard(message: Message, change: MessageChange) -> Result<Message> {
             Err(Error::invalid("The history of this channel has no message of yours with this ID."))
         }
     }
+}
+
+/// The refusal, with the seconds until the quotas begin anew if it is by one of them.
+fn until_tomorrow(error: StoreError, now: Timestamp) -> Error {
+    let is_quota = matches!(error, StoreError::Exceeded(_));
+    let left_sec = DAY_SEC - now.seconds().rem_euclid(DAY_SEC);
+    let retry_after_sec = u32::try_from(left_sec).ok().filter(|_| is_quota);
+    let error = Error::from(error);
+    Error { retry_after_sec: retry_after_sec.or(error.retry_after_sec), ..error }
 }
 
 fn whole_second(now: Timestamp) -> Timestamp {

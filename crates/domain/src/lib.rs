@@ -27,6 +27,7 @@ pub mod multi_update;
 pub mod notifications;
 pub mod ports;
 pub mod query;
+pub mod quotas;
 pub mod rates;
 mod refusals;
 pub mod revocations;

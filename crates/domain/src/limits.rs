@@ -38,6 +38,8 @@ pub const PASSWORD_BYTES_MAX: usize = 72;
 pub const USERNAME_BYTES_MAX: usize = 128;
 /// Letters of a user name made up by the server.
 pub const RANDOM_USERNAME_LETTERS: usize = 10;
+/// Most devices that are linked to one account.
+pub const DEVICES_MAX: u32 = 1_000;
 /// How often another random name is tried when one is taken; among 52^10 names twice in a row is a fault
 /// elsewhere.
 pub const RANDOM_USERNAME_TRIES: u32 = 5;
@@ -81,6 +83,20 @@ pub const JSON_EXPONENT_MAX: usize = 10_000;
 pub const JSON_EXPONENT_FREE: usize = 64;
 /// Most that the larger exponents of a stored JSON document may add up to: the zeros that they are read back as.
 pub const JSON_EXPONENT_SUM_MAX: usize = 262_144;
+
+/// Most storage objects of one account, unless the configuration says otherwise.
+pub const USER_OBJECTS: u64 = 100_000;
+/// Most bytes of the values of one account's objects together, unless the configuration says otherwise.
+pub const USER_OBJECT_BYTES: u64 = 256 * 1024 * 1024;
+/// Most chat messages of one account that are kept in a day, unless the configuration says otherwise.
+pub const USER_MESSAGES_PER_DAY: u64 = 20_000;
+/// Most bytes of their contents together, unless the configuration says otherwise.
+pub const USER_MESSAGE_BYTES_PER_DAY: u64 = 16 * 1024 * 1024;
+/// How old the count of an account's objects may be when a write is refused by it. Game code and others change objects
+/// without counting them.
+pub const REFUSING_COUNT_AGE_SEC: i64 = 600;
+/// How old the count may be when a write is let through by it.
+pub const COUNT_AGE_SEC: i64 = 86_400;
 
 /// Revoked sign-ins remembered one by one for one user. The next logout revokes all of the user's tokens up to
 /// then instead, so that signing in and out forever costs no more memory than this.

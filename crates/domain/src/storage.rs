@@ -38,7 +38,8 @@ pub struct WriteRequest {
 
 /// Writes all objects or none; acknowledgements in the order of the request.
 ///
-/// Errors: `InvalidArgument` for what does not fit the rules and for a version or permission that forbids it.
+/// Errors: `InvalidArgument` for what does not fit the rules and for a version or permission that forbids it;
+/// `ResourceExhausted` for a client's write beyond the quotas.
 pub async fn write(
     store: &dyn Store,
     authority: Authority,

@@ -4,6 +4,9 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Timestamp(pub i64);
 
+/// Seconds of a day.
+pub const DAY_SEC: i64 = 86_400;
+
 impl Timestamp {
     /// The epoch, which the schema uses for «never».
     pub const EPOCH: Timestamp = Timestamp(0);
@@ -16,6 +19,11 @@ impl Timestamp {
     /// Whole seconds, rounded down.
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1_000_000)
+    }
+
+    /// Whole days, rounded down.
+    pub fn days(self) -> i64 {
+        self.seconds().div_euclid(DAY_SEC)
     }
 
     /// The sub-second part in nanoseconds, 0 to 999,999,000.

@@ -11,6 +11,7 @@ use muster_store::{
 };
 
 use crate::config::{Config, DatabaseAddress};
+use crate::settings;
 
 /// Largest number of connections to PostgreSQL that one shard uses for itself. Statements share connections; with more
 /// of them, fewer statements and answers would travel together.
@@ -86,12 +87,14 @@ impl Database {
                 0 => None,
                 milliseconds => Some(Duration::from_millis(milliseconds)),
             },
+            quotas: settings::quotas(config),
             ..Default::default()
         };
         Self::open_with(address(config)?, options, metrics).await
     }
 
-    /// Opens the database at `address`; `options` are those of each shard's connections to PostgreSQL.
+    /// Opens the database at `address`; `options` are those of each shard's connections to PostgreSQL, and
+    /// the quotas.
     ///
     /// # Errors
     /// A sentence that says what to do.
@@ -111,7 +114,10 @@ impl Database {
         let BroughtUpToDate { told, is_new } = muster_store::migrate(&address).await?;
         tracing::info!("{told}");
         let database = match address {
-            Address::Sqlite(path) => Self::Sqlite(SqliteStore::open(&path, &SqliteOptions::default(), metrics)?),
+            Address::Sqlite(path) => {
+                let options = SqliteOptions { quotas: options.quotas, ..Default::default() };
+                Self::Sqlite(SqliteStore::open(&path, &options, metrics)?)
+            }
             Address::Postgres(servers) => Self::Postgres { servers, options, metrics },
         };
         Ok((database, is_new))

@@ -9,6 +9,7 @@ use muster_domain::budget::BudgetConfig;
 use muster_domain::chat::RequestLimits;
 use muster_domain::guessing::{GuessLimit, GuessingConfig};
 use muster_domain::ladder::Ladders;
+use muster_domain::quotas::Quotas;
 use muster_domain::rates::Rate;
 use muster_domain::sessions::SessionRules;
 use muster_gateway::ws::resume::ResumeLimits;
@@ -102,6 +103,17 @@ pub(crate) fn budgets(config: &Config) -> BudgetConfig {
 /// The limit of a user's requests over HTTP.
 pub(crate) fn user_requests(config: &Config) -> Rate {
     Rate { per_sec: config.limits.user_requests_per_sec, burst: config.limits.user_requests_burst }
+}
+
+/// What each account may hold and send.
+pub(crate) fn quotas(config: &Config) -> Quotas {
+    let limits = &config.limits;
+    Quotas::new([
+        limits.user_objects,
+        limits.user_object_bytes,
+        limits.user_messages_per_day,
+        limits.user_message_bytes_per_day,
+    ])
 }
 
 pub(crate) fn request_limits(config: &Config) -> RequestLimits {

@@ -333,7 +333,10 @@ fn adopting_and_going_back_at_once_changes_nothing() {
     let told = muster(&[&["migrate", "status"][..], &flags].concat()).succeeded();
     assert!(told.contains("adopted in place"), "{told}");
     assert_eq!((catalogue(&database, true), all()), (catalogue_before.clone(), rows_before.clone()));
-    postgres(database.url(), "DROP TABLE muster_migration, muster_revocation, muster_term, muster_effect");
+    postgres(
+        database.url(),
+        "DROP TABLE muster_migration, muster_revocation, muster_term, muster_effect, muster_object_usage, muster_message_usage",
+    );
     assert_eq!((catalogue(&database, false), all()), (catalogue_before, rows_before));
 }
 

@@ -161,9 +161,9 @@ fn migrate_prepares_either_database_and_tells_how_it_stands() {
             migrate("status").failed(FAILED, "the database is empty: `muster migrate up`");
         }
         let (made, stands) = if is_sqlite {
-            ("applied 6 migration(s)", "schema 6 of 6, Muster's own tables\n")
+            ("applied 7 migration(s)", "schema 7 of 7, Muster's own tables\n")
         } else {
-            ("made all tables in an empty database", "schema 4 of 4, Muster's own tables\n")
+            ("made all tables in an empty database", "schema 5 of 5, Muster's own tables\n")
         };
         let told = migrate("up").succeeded();
         assert!(told.starts_with(made), "{told}");

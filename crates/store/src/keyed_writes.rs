@@ -159,9 +159,13 @@ impl Stored {
             Err(StoreError::Conflict(conflict)) => Self::Conflict(name(&CONFLICTS, conflict)?),
             Err(StoreError::Rejected(rejection)) => Self::Rejected(name(&REJECTIONS, rejection)?),
             Err(StoreError::Invalid(sentence)) => Self::Invalid(sentence.clone()),
-            Err(StoreError::Unavailable(_) | StoreError::Internal(_) | StoreError::Diverged | StoreError::Restored) => {
-                return None;
-            }
+            Err(
+                StoreError::Unavailable(_)
+                | StoreError::Internal(_)
+                | StoreError::Exceeded(_)
+                | StoreError::Diverged
+                | StoreError::Restored,
+            ) => return None,
         })
     }
 

@@ -4,6 +4,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use muster_domain::ports::store::StoreError;
+use muster_domain::quotas::Quota;
+
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Counters and gauges of one database. Several stores may share one value, and then add to the same counters.
@@ -66,6 +69,14 @@ counters! {
     game_statements_interrupted,
     /// SQLite: statements of game code refused because too many waited.
     game_queue_full,
+    /// Writes of storage objects refused because their account holds as many as it may, or as many bytes.
+    quota_objects_refused,
+    /// Chat messages and changes refused because their sender has had as many, or as many bytes, kept that day.
+    quota_messages_refused,
+    /// Devices not linked because the account has as many as it may.
+    quota_devices_refused,
+    /// Times that all objects of an account were counted for its quotas.
+    quota_counts,
     /// PostgreSQL: connections open (gauge).
     connections_open,
     /// PostgreSQL: connections with at least one request in flight (gauge).
@@ -91,6 +102,18 @@ counters! {
     retries_exhausted,
     /// PostgreSQL: statements sent.
     statements,
+}
+
+impl StoreMetrics {
+    /// Counts a refusal by a quota; other errors are not counted.
+    pub(crate) fn count_refusal(&self, error: &StoreError) {
+        match error {
+            StoreError::Exceeded(Quota::Objects | Quota::ObjectBytes) => add(&self.quota_objects_refused, 1),
+            StoreError::Exceeded(Quota::Messages | Quota::MessageBytes) => add(&self.quota_messages_refused, 1),
+            StoreError::Exceeded(Quota::Devices) => add(&self.quota_devices_refused, 1),
+            _ => {}
+        }
+    }
 }
 
 /// Adds to a counter or gauge.

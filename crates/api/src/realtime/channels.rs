@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use muster_domain::chat::{self, Channel, ChannelKind, Speaker};
 use muster_domain::ports::chat::Message as ChatMessage;
+use muster_domain::ports::storage::Authority;
 use muster_live::StreamKey;
 use muster_live::plane::{JoinOptions, Joined};
 use muster_wire::realtime::envelope::Message;
@@ -150,6 +151,7 @@ fn say(
             entropy: &*app.entropy,
             user_id: session.claims.user_id,
             username: &session.claims.username,
+            authority: Authority::Client(session.claims.user_id),
         };
         match act(speaker, &spoken).await {
             Ok(message) => {

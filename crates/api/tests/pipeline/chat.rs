@@ -1,7 +1,9 @@
 //! Rules about entering a channel, changing one's own messages, and reading the history.
 
 use muster_domain::chat::{Channel, ChannelKind, Speaker, check_join};
+use muster_domain::limits::{MESSAGE_CONTENT_BYTES_MAX, USER_MESSAGE_BYTES_PER_DAY};
 use muster_domain::ports::chat::{Message, MessageCode};
+use muster_domain::ports::storage::Authority;
 use muster_domain::{ErrorKind, UserId};
 use serde_json::{Value, json};
 
@@ -21,7 +23,7 @@ fn lobby() -> Channel {
 
 fn speaker<'a>(world: &'a World, player: &Player, username: &'a str) -> Speaker<'a> {
     let (store, clock, entropy) = (&*world.store, &*world.clock, &*world.entropy);
-    Speaker { store, clock, entropy, user_id: user(player), username }
+    Speaker { store, clock, entropy, user_id: user(player), username, authority: Authority::Client(user(player)) }
 }
 
 fn say(world: &World, player: &Player, channel: &Channel, number: usize) -> Message {
@@ -222,4 +224,26 @@ fn authors_change_and_remove_what_they_said() {
     // A message that was never stored is changed for the sessions that heard it.
     let heard = update(author, lobby(), unknown, false).unwrap();
     assert_eq!((heard.code, heard.persistent, heard.create_time), (MessageCode::UPDATE, false, update_time));
+}
+
+#[test]
+fn only_so_much_is_kept_of_one_day() {
+    let world = World::new();
+    let ann = world.device("0123456789");
+    let long = json!({ "a": "x".repeat(MESSAGE_CONTENT_BYTES_MAX - 8) }).to_string();
+    let send = |content: &str, persistent| {
+        world.run(speaker(&world, &ann, "ann").send(lobby(), content.to_owned(), persistent))
+    };
+    for _ in 0..USER_MESSAGE_BYTES_PER_DAY as usize / MESSAGE_CONTENT_BYTES_MAX {
+        send(&long, true).unwrap();
+    }
+    let refused = send("{}", true).unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::ResourceExhausted);
+    // The world begins at 22:13:20.
+    assert_eq!(refused.retry_after_sec, Some(6_400));
+    send("{}", false).unwrap();
+    let as_server = Speaker { authority: Authority::Server, ..speaker(&world, &ann, "ann") };
+    world.run(as_server.send(lobby(), "{}".to_owned(), true)).unwrap();
+    world.advance_sec(6_400);
+    send("{}", true).unwrap();
 }

@@ -1,5 +1,12 @@
 //! Storage objects of players.
 
+use muster_domain::UserId;
+use muster_domain::limits::{DEVICES_MAX, USER_OBJECTS};
+use muster_domain::ports::accounts::{AccountStore as _, Identifier};
+use muster_domain::ports::clock::Clock as _;
+use muster_domain::ports::storage::{
+    Authority, Expected, ObjectId, ObjectWrite, ReadPermission, StorageStore as _, WritePermission,
+};
 use serde_json::{Value, json};
 
 use crate::world::{Player, World};
@@ -199,4 +206,46 @@ fn a_read_of_more_than_an_answer_may_hold_is_refused() {
     world.refused(("POST", "/v2/storage", &player.bearer(), &ids(OBJECTS)), (429, 8, too_many));
     let found = world.ok("POST", "/v2/storage", &player.bearer(), &ids(130));
     assert_eq!(found["objects"].as_array().unwrap().len(), 130);
+}
+
+#[test]
+fn an_account_has_only_so_many_objects() {
+    let world = World::new();
+    let player = world.device("0123456789");
+    let owner: UserId = player.id().parse().unwrap();
+    let given = |number: u64| ObjectWrite {
+        id: ObjectId { collection: "saves".into(), key: number.to_string(), user_id: owner },
+        value: "{}".into(),
+        version: muster_domain::storage::version_of("{}"),
+        expected: Expected::Any,
+        read: ReadPermission::Owner,
+        write: WritePermission::Owner,
+    };
+    // Game code may give a player as many as there may be, and more.
+    let writes: Vec<ObjectWrite> = (0..=USER_OBJECTS).map(given).collect();
+    world.run(world.store.write_objects(Authority::Server, &writes, world.clock.now())).unwrap();
+
+    let refusal = "You have as many storage objects as you may have. Please delete some.";
+    let one_more = body(&[object("one more", "{}", json!({}))]);
+    world.refused((WRITE.0, WRITE.1, &player.bearer(), &one_more), (429, 8, refusal));
+    assert_eq!(read(&world, &player, "one more", &player.id()), json!({}));
+    write(&world, &player, &[object("1", "{\"x\":1}", json!({}))]);
+    let delete =
+        json!({ "object_ids": [{ "collection": "saves", "key": "2" }, { "collection": "saves", "key": "3" }] });
+    world.ok("PUT", "/v2/storage/delete", &player.bearer(), &delete.to_string());
+    world.ok(WRITE.0, WRITE.1, &player.bearer(), &one_more);
+}
+
+#[test]
+fn an_account_has_only_so_many_devices() {
+    let world = World::new();
+    let player = world.device("0123456789");
+    let owner: UserId = player.id().parse().unwrap();
+    for number in 1..DEVICES_MAX {
+        let device = Identifier::Device(format!("device {number:05}"));
+        assert!(world.run(world.store.link(owner, &device, world.clock.now())).unwrap());
+    }
+    let refusal = "At most 1000 devices can be linked. Please unlink one.";
+    let body = json!({ "id": "one device too many" }).to_string();
+    world.refused(("POST", "/v2/account/link/device", &player.bearer(), &body), (429, 8, refusal));
 }

@@ -203,7 +203,7 @@ pub trait AccountStore {
     /// Links an identifier. Linking what is linked already to this very account succeeds and changes nothing.
     /// `Ok(false)`: no such account.
     ///
-    /// Errors: `Conflict(Device | Custom)` when it belongs to another account.
+    /// Errors: `Conflict(Device | Custom)` when it belongs to another account; `Exceeded(Devices)`.
     fn link<'a>(&'a self, user_id: UserId, identifier: &'a Identifier, now: Timestamp) -> PortFuture<'a, bool>;
 
     /// Links an e-mail address and password, replacing those the account had. `Ok(false)`: no such account.

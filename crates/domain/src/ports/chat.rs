@@ -1,6 +1,7 @@
 //! Messages of chat channels, and what a store knows of who may be spoken to.
 
 use super::PortFuture;
+use super::storage::Authority;
 use crate::channel::Channel;
 use crate::ids::{GroupId, MessageId, UserId};
 use crate::time::Timestamp;
@@ -115,14 +116,17 @@ pub struct MessageQuery {
 
 /// Persistence of chat.
 pub trait ChatStore {
-    /// Adds a message to its channel's history.
+    /// Adds a message to its channel's history. What a client sends counts towards the sender's quota of the day.
     ///
-    /// Errors: `Invalid` when the sender does not exist.
-    fn append_message<'a>(&'a self, message: &'a Message) -> PortFuture<'a, ()>;
+    /// Errors: `Invalid` when the sender does not exist; `Exceeded`.
+    fn append_message<'a>(&'a self, authority: Authority, message: &'a Message) -> PortFuture<'a, ()>;
 
-    /// Changes a message.
+    /// Changes a message. What a client changes counts as if it were sent.
+    ///
+    /// Errors: `Exceeded`.
     fn update_message<'a>(
         &'a self,
+        authority: Authority,
         message: &'a MessageRef,
         update: &'a MessageUpdate,
     ) -> PortFuture<'a, MessageChange>;

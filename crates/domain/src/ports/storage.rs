@@ -33,6 +33,16 @@ pub enum Authority {
     Server,
 }
 
+impl Authority {
+    /// The player, if it is one.
+    pub fn client(self) -> Option<UserId> {
+        match self {
+            Self::Client(user_id) => Some(user_id),
+            Self::Server => None,
+        }
+    }
+}
+
 /// The condition of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
@@ -142,9 +152,9 @@ pub struct ObjectPosition {
 /// Persistence of storage objects.
 pub trait StorageStore {
     /// Writes all or none; acknowledgements in the order of the request. Two writes of one object in a batch
-    /// apply in order.
+    /// apply in order. A client's writes are held to the quotas; by a count that others' writes make wrong for a while.
     ///
-    /// Errors: `Rejected(Version | Permission)`; `Invalid` when an owner does not exist.
+    /// Errors: `Rejected(Version | Permission)`; `Invalid` when an owner does not exist; `Exceeded`.
     fn write_objects<'a>(
         &'a self,
         authority: Authority,

@@ -11,6 +11,7 @@ use super::sql::SqlStore;
 use super::storage::StorageStore;
 use super::wallet::{UnfitBalance, WalletStore};
 use crate::error::{Error, ErrorKind};
+use crate::quotas::Quota;
 use crate::time::Timestamp;
 
 /// Why a transaction did not happen. Whatever the variant, nothing of it was stored.
@@ -28,6 +29,9 @@ pub enum StoreError {
     /// A wallet would hold what none may hold.
     #[error("{0}")]
     Balance(Box<UnfitBalance>),
+    /// The account would have more than its quota.
+    #[error("over the quota of {0:?}")]
+    Exceeded(Quota),
     /// The key of a write is known with another request: our fault, or a match that does not do the same twice.
     #[error("the effect's key belongs to another request")]
     Diverged,
@@ -56,6 +60,7 @@ impl From<StoreError> for Error {
             StoreError::Rejected(_) => Self::invalid("The write was rejected."),
             StoreError::Invalid(message) => Self::invalid(message),
             StoreError::Balance(unfit) => Self::new(ErrorKind::FailedPrecondition, unfit.to_string()),
+            StoreError::Exceeded(quota) => quota.into(),
             StoreError::Diverged | StoreError::Restored => {
                 Self::new(ErrorKind::Internal, "An internal error occurred.").because(error.to_string())
             }

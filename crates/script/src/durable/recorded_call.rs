@@ -154,7 +154,9 @@ impl RecordedCall {
             Err(error @ (StoreError::Diverged | StoreError::Restored)) => {
                 self.refused.borrow_mut().get_or_insert(error.to_string());
             }
-            Err(StoreError::Invalid(_) | StoreError::Unavailable(_) | StoreError::Internal(_)) => {}
+            Err(
+                StoreError::Invalid(_) | StoreError::Exceeded(_) | StoreError::Unavailable(_) | StoreError::Internal(_),
+            ) => {}
         }
     }
 

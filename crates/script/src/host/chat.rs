@@ -6,6 +6,7 @@ use muster_domain::chat::{self, Channel, ChannelKind, HistoryRequest, Speaker};
 use muster_domain::ids::UserId;
 use muster_domain::limits::MESSAGE_PAGE_MAX;
 use muster_domain::ports::chat::Message;
+use muster_domain::ports::storage::Authority;
 use muster_domain::{Error, Result};
 
 use super::records::{object, of_time, record};
@@ -214,7 +215,14 @@ async fn say(
     let user_id = some_user(&arguments.text()?)?.unwrap_or(UserId::SYSTEM);
     let (username, persist) = (arguments.text()?, arguments.flag());
     let Host { store, clock, entropy, .. } = &*host;
-    let speaker = Speaker { store: &**store, clock: &**clock, entropy: &**entropy, user_id, username: &username };
+    let speaker = Speaker {
+        store: &**store,
+        clock: &**clock,
+        entropy: &**entropy,
+        user_id,
+        username: &username,
+        authority: Authority::Server,
+    };
     let message = act(speaker, persist).await?;
     let acknowledged = acknowledgement(&message);
     host.players.say(message).await;

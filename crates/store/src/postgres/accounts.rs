@@ -1,6 +1,7 @@
 //! Accounts on PostgreSQL. Sign-in and sign-up are one statement each. Deletion and export have files of their own.
 
 use muster_domain::UserId;
+use muster_domain::limits::DEVICES_MAX;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::accounts::{
     Account, AccountExport, AccountStore, AccountUpdate, Identifier, Login, NewAccount, PasswordLogin, Unlink, User,
@@ -8,6 +9,7 @@ use muster_domain::ports::accounts::{
 };
 use muster_domain::ports::revocations::Revocation;
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};
+use muster_domain::quotas::Quota;
 use muster_domain::time::Timestamp;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
@@ -94,12 +96,14 @@ pub(super) const UPDATE_ACCOUNT: &str = "UPDATE users SET \
      update_time = $9 WHERE id = $1 RETURNING 1";
 
 /// Answers whether the account exists, whether the device was added, and the user who had the device before, if any.
+/// In this statement $4 is the most devices of an account. Requests that come at the same time may link a few more.
 const LINK_DEVICE: &str = "WITH account AS (SELECT id FROM users WHERE id = $1), \
-     added AS (INSERT INTO user_device (id, user_id) SELECT $2, id FROM account ON CONFLICT (id) DO NOTHING \
-         RETURNING user_id), \
+     room AS (SELECT count(*) < $4 AS is_there FROM (SELECT 1 FROM user_device WHERE user_id = $1 LIMIT $4) AS linked), \
+     added AS (INSERT INTO user_device (id, user_id) SELECT $2, id FROM account WHERE (SELECT is_there FROM room) \
+         ON CONFLICT (id) DO NOTHING RETURNING user_id), \
      touched AS (UPDATE users SET update_time = $3 WHERE id IN (SELECT user_id FROM added)) \
      SELECT EXISTS (SELECT 1 FROM account), EXISTS (SELECT 1 FROM added), \
-         (SELECT user_id FROM user_device WHERE id = $2)";
+         (SELECT user_id FROM user_device WHERE id = $2), (SELECT is_there FROM room)";
 const LINK_CUSTOM: &str = "WITH changed AS (UPDATE users SET custom_id = $2, update_time = $3 \
          WHERE id = $1 AND custom_id IS DISTINCT FROM $2 RETURNING 1) \
      SELECT EXISTS (SELECT 1 FROM users WHERE id = $1) OR EXISTS (SELECT 1 FROM changed)";
@@ -253,7 +257,10 @@ impl AccountStore for PostgresStore {
         Box::pin(async move {
             limits::identifier(identifier)?;
             match identifier {
-                Identifier::Device(id) => self.attempts(async || self.link_device(user_id, id, now).await).await,
+                Identifier::Device(id) => {
+                    let linked = self.attempts(async || self.link_device(user_id, id, now).await).await;
+                    linked.inspect_err(|error| self.metrics().count_refusal(error))
+                }
                 Identifier::Custom(id) => {
                     let values: super::Values<'_> = &[&user_id.0, id, &Moment(now)];
                     let known = self.query_one(LINK_CUSTOM, values, |row| row.try_get(0)).await?;
@@ -383,7 +390,7 @@ impl PostgresStore {
     }
 
     async fn link_device(&self, user_id: UserId, id: &str, now: Timestamp) -> Result<bool, Fault> {
-        let rows = match self.query_once(LINK_DEVICE, &[&user_id.0, &id, &Moment(now)]).await {
+        let rows = match self.query_once(LINK_DEVICE, &[&user_id.0, &id, &Moment(now), &i64::from(DEVICES_MAX)]).await {
             // The account was deleted while the statement ran.
             Err(Fault::Database(error)) if is_missing_owner(&error) => return Ok(false),
             rows => rows?,
@@ -395,6 +402,9 @@ impl PostgresStore {
             (true, true, _) => Ok(true),
             (true, false, Some(owner)) if owner == user_id.0 => Ok(true),
             (true, false, Some(_)) => Err(Fault::Rule(StoreError::Conflict(Conflict::Device))),
+            (true, false, None) if !row.try_get::<_, bool>(3)? => {
+                Err(Fault::Rule(StoreError::Exceeded(Quota::Devices)))
+            }
             // The device was linked while the statement ran, so its snapshot does not show the owner.
             (true, false, None) => Err(Fault::Overtaken),
         }

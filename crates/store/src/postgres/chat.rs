@@ -4,6 +4,7 @@ use muster_domain::ports::PortFuture;
 use muster_domain::ports::chat::{
     ChatStore, Message, MessageChange, MessageCode, MessagePosition, MessageQuery, MessageRef, MessageUpdate,
 };
+use muster_domain::ports::storage::Authority;
 use muster_domain::ports::store::StoreError;
 use muster_domain::{GroupId, MessageId, UserId};
 use tokio_postgres::Row;
@@ -17,6 +18,32 @@ use crate::messages::{self, FRIEND_STATE_BLOCKED, GROUP_STATE_MEMBER};
 const INSERT: &str = "INSERT INTO message (id, code, sender_id, username, stream_mode, stream_subject, \
      stream_descriptor, stream_label, content, create_time, update_time) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb, $10, $11)";
+
+/// A part of a statement that counts the messages of `$from` on the day of their sender. If the clocks of two servers
+/// differ at midnight, the later day holds.
+macro_rules! count_message {
+    ($from:literal) => {
+        concat!(
+            "counted AS (INSERT INTO muster_message_usage AS usage \
+                 (user_id, day, messages, bytes, messages_max, bytes_max) ",
+            $from,
+            " ON CONFLICT (user_id) DO UPDATE SET \
+                 day = CASE WHEN usage.day - excluded.day IN (0, 1) THEN usage.day ELSE excluded.day END, \
+                 messages = excluded.messages \
+                     + CASE WHEN usage.day - excluded.day IN (0, 1) THEN usage.messages ELSE 0 END, \
+                 bytes = excluded.bytes + CASE WHEN usage.day - excluded.day IN (0, 1) THEN usage.bytes ELSE 0 END, \
+                 messages_max = excluded.messages_max, bytes_max = excluded.bytes_max)"
+        )
+    };
+}
+/// In this statement $12 is the day, $13 and $14 are the quotas.
+const COUNTED_INSERT: &str = concat!(
+    "WITH ",
+    count_message!("VALUES ($3::uuid, $12::bigint, 1, octet_length($9::text), $13::bigint, $14::bigint)"),
+    " INSERT INTO message (id, code, sender_id, username, stream_mode, stream_subject, \
+     stream_descriptor, stream_label, content, create_time, update_time) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb, $10, $11)"
+);
 
 /// A statement that changes a message. It answers one row with the message's creation time if the message was changed,
 /// one row with NULL if the id belongs to a message of another sender or channel, and no row if the id is unknown.
@@ -32,6 +59,15 @@ macro_rules! changing {
         )
     };
 }
+/// In this statement $10 is the day, $11 and $12 are the quotas.
+const COUNTED_UPDATE: &str = concat!(
+    "WITH changed AS (UPDATE message SET username = $7, content = $8::text::jsonb, update_time = $9 \
+         WHERE sender_id = $1 AND id = $2 AND stream_mode = $3 AND stream_subject = $4 \
+         AND stream_descriptor = $5 AND stream_label = $6 RETURNING create_time), ",
+    count_message!("SELECT $1::uuid, $10::bigint, 1, octet_length($8::text), $11::bigint, $12::bigint FROM changed"),
+    " SELECT create_time FROM changed UNION ALL \
+     SELECT NULL FROM message WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM changed)"
+);
 const UPDATE: &str = changing!("UPDATE message SET username = $7, content = $8::text::jsonb, update_time = $9");
 const DELETE: &str = changing!("DELETE FROM message");
 
@@ -59,7 +95,7 @@ const MAY_ADDRESS: &str = "SELECT 1 FROM users WHERE id = $1 AND NOT EXISTS (SEL
 const MEMBER: &str = "SELECT 1 FROM group_edge WHERE source_id = $1 AND destination_id = $2 AND state <= $3";
 
 impl ChatStore for PostgresStore {
-    fn append_message<'a>(&'a self, message: &'a Message) -> PortFuture<'a, ()> {
+    fn append_message<'a>(&'a self, authority: Authority, message: &'a Message) -> PortFuture<'a, ()> {
         Box::pin(async move {
             limits::message(message)?;
             let parts = message.channel.parts();
@@ -75,19 +111,27 @@ impl ChatStore for PostgresStore {
                 &message.content,
                 &Moment(message.create_time),
                 &Moment(message.update_time),
+                &message.create_time.days(),
+                &self.quotas.messages,
+                &self.quotas.message_bytes,
             ];
-            let insert = async || match self.query_once(INSERT, values).await {
+            let (sql, values) = match authority {
+                Authority::Client(_) => (COUNTED_INSERT, values),
+                Authority::Server => (INSERT, &values[..11]),
+            };
+            let insert = async || match self.query_once(sql, values).await {
                 Err(Fault::Database(error)) if is_missing_owner(&error) => {
                     Err(Fault::Rule(messages::missing_user("sender")))
                 }
                 rows => rows.map(|_| ()),
             };
-            self.attempts(insert).await
+            self.attempts(insert).await.inspect_err(|error| self.metrics().count_refusal(error))
         })
     }
 
     fn update_message<'a>(
         &'a self,
+        authority: Authority,
         message: &'a MessageRef,
         update: &'a MessageUpdate,
     ) -> PortFuture<'a, MessageChange> {
@@ -105,8 +149,16 @@ impl ChatStore for PostgresStore {
                 &update.username,
                 &update.content,
                 &Moment(update.update_time),
+                &update.update_time.days(),
+                &self.quotas.messages,
+                &self.quotas.message_bytes,
             ];
-            change(&self.query(UPDATE, values).await?)
+            let (sql, values) = match authority {
+                Authority::Client(_) => (COUNTED_UPDATE, values),
+                Authority::Server => (UPDATE, &values[..9]),
+            };
+            let rows = self.query(sql, values).await;
+            change(&rows.inspect_err(|error| self.metrics().count_refusal(error))?)
         })
     }
 

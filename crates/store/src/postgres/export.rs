@@ -25,6 +25,8 @@ const EXPORT: &str = "SELECT json_object_agg(name, content)::text FROM (VALUES \
      ('subscription', (SELECT json_agg(t) FROM subscription t WHERE user_id = $1)), \
      ('console_audit_log', (SELECT json_agg(t) FROM console_audit_log t \
          WHERE strpos(message, $2) > 0 OR strpos(metadata::text, $2) > 0)), \
+     ('muster_object_usage', (SELECT json_agg(t) FROM muster_object_usage t WHERE user_id = $1)), \
+     ('muster_message_usage', (SELECT json_agg(t) FROM muster_message_usage t WHERE user_id = $1)), \
      ('muster_revocation', (SELECT json_agg(t) FROM muster_revocation t WHERE subject = $3)) \
      ) AS tables (name, content) WHERE content IS NOT NULL AND EXISTS (SELECT 1 FROM users WHERE id = $1)";
 

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use muster_domain::ports::store::{Conflict, StoreError};
+use muster_domain::quotas::Quota;
 use tokio_postgres::error::SqlState;
 
 use crate::metrics::{StoreMetrics, add};
@@ -25,6 +26,8 @@ pub(super) enum Fault {
     Rule(StoreError),
     /// Another transaction changed a row between two statements; the whole transaction has to be run again.
     Overtaken,
+    /// The account's objects have not been counted, or too long ago.
+    Uncounted,
 }
 
 impl From<tokio_postgres::Error> for Fault {
@@ -46,7 +49,7 @@ impl Fault {
             Self::Database(error) => {
                 matches!(error.code(), Some(&SqlState::T_R_SERIALIZATION_FAILURE | &SqlState::T_R_DEADLOCK_DETECTED))
             }
-            Self::Rule(_) => false,
+            Self::Rule(_) | Self::Uncounted => false,
         }
     }
 
@@ -61,6 +64,7 @@ impl Fault {
         match self {
             Self::Rule(error) => error,
             Self::Overtaken => StoreError::Unavailable("other transactions were always quicker".to_owned()),
+            Self::Uncounted => StoreError::Unavailable("the count of the objects was always too old".to_owned()),
             Self::Database(error) => translate(&error),
         }
     }
@@ -100,6 +104,9 @@ fn random_part() -> f64 {
 pub(super) fn translate(error: &tokio_postgres::Error) -> StoreError {
     if let Some(conflict) = conflict(error) {
         return StoreError::Conflict(conflict);
+    }
+    if let Some(quota) = exceeded(error) {
+        return StoreError::Exceeded(quota);
     }
     let Some(code) = error.code() else {
         // The database gave no answer: connecting, sending or receiving failed. An exception is a value that does not
@@ -148,6 +155,18 @@ pub(super) fn conflict(error: &tokio_postgres::Error) -> Option<Conflict> {
         "users_email_key" => Some(Conflict::Email),
         "users_custom_id_key" => Some(Conflict::Custom),
         "user_device_pkey" => Some(Conflict::Device),
+        _ => None,
+    }
+}
+
+/// The quota that a row of usage would be beyond, if that is the error.
+pub(super) fn exceeded(error: &tokio_postgres::Error) -> Option<Quota> {
+    let error = error.as_db_error().filter(|error| *error.code() == SqlState::CHECK_VIOLATION)?;
+    match error.constraint()? {
+        "muster_object_usage_objects_check" => Some(Quota::Objects),
+        "muster_object_usage_bytes_check" => Some(Quota::ObjectBytes),
+        "muster_message_usage_messages_check" => Some(Quota::Messages),
+        "muster_message_usage_bytes_check" => Some(Quota::MessageBytes),
         _ => None,
     }
 }

@@ -22,6 +22,7 @@ mod servers;
 mod sql;
 mod storage;
 mod tls;
+mod usage;
 mod values;
 pub(crate) mod wallet;
 
@@ -33,6 +34,7 @@ use std::sync::Arc;
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::store::{DatabaseOrigin, DatabaseStatus, Store, StoreError};
+use muster_domain::quotas::Quotas;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -59,6 +61,7 @@ pub struct PostgresStore {
     /// The connections of game code's statements.
     game_pool: Rc<ConnectionPool>,
     adopted: bool,
+    quotas: Quotas,
 }
 
 impl PostgresStore {
@@ -82,6 +85,7 @@ impl PostgresStore {
             pool: pool(String::new(), options.connections_max),
             game_pool: pool(game_role::settings(known.has_game_role), options.game_connections_max),
             adopted: known.adopted,
+            quotas: options.quotas,
         })
     }
 

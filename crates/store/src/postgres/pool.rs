@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_domain::ports::store::StoreError;
+use muster_domain::quotas::Quotas;
 use tokio::sync::Notify;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
@@ -49,6 +50,8 @@ pub struct PostgresOptions {
     pub statement_timeout: Duration,
     /// Age at which a connection is replaced; `None` means that connections are kept for as long as they work.
     pub connection_lifetime: Option<Duration>,
+    /// What each account may hold and send.
+    pub quotas: Quotas,
 }
 
 impl Default for PostgresOptions {
@@ -59,6 +62,7 @@ impl Default for PostgresOptions {
             acquire_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(15),
             connection_lifetime: None,
+            quotas: Quotas::default(),
         }
     }
 }

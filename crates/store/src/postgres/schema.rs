@@ -32,6 +32,7 @@ const MIGRATIONS: &[Migration] = &[
     },
     Migration { version: 3, name: "terms", sql: include_str!("../../migrations/postgres/0003_terms.sql") },
     Migration { version: 4, name: "effects", sql: include_str!("../../migrations/postgres/0004_effects.sql") },
+    Migration { version: 5, name: "usage", sql: include_str!("../../migrations/postgres/0005_usage.sql") },
 ];
 
 /// The table of applied migrations. `adopted` is true if another server had created the original's tables.

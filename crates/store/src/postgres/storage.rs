@@ -3,18 +3,19 @@
 
 use futures_util::future::join_all;
 use muster_domain::UserId;
+use muster_domain::limits::COUNT_AGE_SEC;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::storage::{
     Authority, Expected, Object, ObjectAck, ObjectDelete, ObjectId, ObjectQuery, ObjectWrite, StorageStore,
 };
-use muster_domain::ports::store::StoreError;
+use muster_domain::quotas::Quotas;
 use muster_domain::time::Timestamp;
 use tokio_postgres::Row;
 
-use super::PostgresStore;
 use super::fault::{Fault, is_missing_owner, translate};
 use super::pool::PooledConnection;
 use super::values::Moment;
+use super::{PostgresStore, usage};
 use crate::{limits, objects};
 
 type PgResult<T> = Result<T, tokio_postgres::Error>;
@@ -58,6 +59,81 @@ const WRITE_VERSION: &str = changing!(
 const DELETE: &str = changing!(
     "DELETE FROM storage WHERE collection = $1 AND key = $2 AND user_id = $3 \
      AND ($4 = '' OR version = $4) AND ($5 OR write >= 1)"
+);
+
+/// A statement of a client that changes an object of its own, and the count of the account with it, as `changing!` does
+/// without counting. `$change` answers how many objects and bytes there are behind it, and changes the object only while
+/// its version is that of `present`, whose size is given back. If the account must be counted first, the answer has a
+/// row that starts with NULL.
+macro_rules! counting {
+    ($fresh:literal, $change:literal, $quotas:literal) => {
+        concat!(
+            "WITH mine AS MATERIALIZED (SELECT user_id FROM muster_object_usage WHERE user_id = $3",
+            $fresh,
+            " FOR UPDATE), present AS (SELECT version, read, write, create_time, update_time, \
+                 octet_length(value::text) AS bytes FROM storage \
+                 WHERE collection = $1 AND key = $2 AND user_id = $3), changed AS (",
+            $change,
+            "), counted AS (UPDATE muster_object_usage AS usage SET \
+                 objects = greatest(0, usage.objects + changed.objects - (SELECT count(*) FROM present)), \
+                 bytes = greatest(0, usage.bytes + changed.bytes - coalesce((SELECT bytes FROM present), 0))",
+            $quotas,
+            " FROM changed WHERE usage.user_id = $3) \
+             SELECT true, '', 0::int2, 0::int2, create_time, update_time FROM changed \
+             UNION ALL SELECT false, version, read, write, create_time, update_time FROM present \
+             WHERE NOT EXISTS (SELECT 1 FROM changed)"
+        )
+    };
+}
+
+/// A `counting!` statement that writes. In it $9 is the time since which the account must have been counted, $10 and $11
+/// are the quotas. An account may have more than its quotas; then it may get less, and not more.
+macro_rules! counting_write {
+    ($change:literal) => {
+        concat!(
+            counting!(
+                " AND counted_at > $9",
+                $change,
+                ", objects_max = greatest($10, usage.objects), bytes_max = greatest($11, usage.bytes)"
+            ),
+            " UNION ALL SELECT NULL, '', 0::int2, 0::int2, $8::timestamptz, $8::timestamptz \
+             WHERE NOT EXISTS (SELECT 1 FROM mine)"
+        )
+    };
+}
+
+const COUNTED_WRITE_ANY: &str = counting_write!(
+    "INSERT INTO storage (collection, key, user_id, value, version, read, write, create_time, update_time) \
+     SELECT $1::text, $2::text, user_id, $4::text::jsonb, $5::text, $6::int2, $7::int2, $8::timestamptz, \
+         $8::timestamptz FROM mine \
+     ON CONFLICT (collection, key, user_id) DO UPDATE SET value = excluded.value, version = excluded.version, \
+         read = excluded.read, write = excluded.write, update_time = excluded.update_time \
+     WHERE storage.write >= 1 AND storage.version = (SELECT version FROM present) \
+         AND NOT (storage.version = excluded.version \
+         AND storage.read = excluded.read AND storage.write = excluded.write) \
+     RETURNING create_time, update_time, 1 AS objects, octet_length(value::text) AS bytes"
+);
+const COUNTED_WRITE_ABSENT: &str = counting_write!(
+    "INSERT INTO storage (collection, key, user_id, value, version, read, write, create_time, update_time) \
+     SELECT $1::text, $2::text, user_id, $4::text::jsonb, $5::text, $6::int2, $7::int2, $8::timestamptz, \
+         $8::timestamptz FROM mine ON CONFLICT (collection, key, user_id) DO NOTHING \
+     RETURNING create_time, update_time, 1 AS objects, octet_length(value::text) AS bytes"
+);
+/// In this statement $12 is the expected version.
+const COUNTED_WRITE_VERSION: &str = counting_write!(
+    "UPDATE storage SET value = $4::text::jsonb, version = $5, read = $6, write = $7, update_time = $8 FROM mine \
+     WHERE collection = $1 AND key = $2 AND storage.user_id = mine.user_id AND version = $12 AND write >= 1 \
+         AND version = (SELECT version FROM present) \
+     RETURNING create_time, update_time, 1 AS objects, octet_length(value::text) AS bytes"
+);
+/// In this statement $4 is the expected version, or empty for any. An account that was never counted need not be.
+const COUNTED_DELETE: &str = counting!(
+    "",
+    "DELETE FROM storage WHERE collection = $1 AND key = $2 AND user_id = $3 \
+         AND (SELECT count(*) FROM mine) >= 0 \
+         AND ($4 = '' OR version = $4) AND write >= 1 AND version = (SELECT version FROM present) \
+     RETURNING create_time, update_time, 0 AS objects, 0 AS bytes",
+    ""
 );
 
 /// The columns of an [`Object`], from table `s`.
@@ -110,9 +186,22 @@ impl StorageStore for PostgresStore {
         Box::pin(async move {
             writes.iter().try_for_each(limits::object)?;
             writes.iter().try_for_each(|write| objects::check_owner(authority, &write.id))?;
-            let put =
-                async |connection: &PooledConnection, write: &ObjectWrite| put(connection, authority, write, now).await;
-            self.each(writes, write_statement, |write| &write.id, put).await
+            match authority {
+                Authority::Server => {
+                    let put = async |connection: &PooledConnection, write: &ObjectWrite| {
+                        put(connection, authority, write, now).await
+                    };
+                    self.attempts(self.each(None, writes, write_statement, |write| &write.id, put)).await
+                }
+                Authority::Client(owner) => {
+                    let quotas = &self.quotas;
+                    let put = async |connection: &PooledConnection, write: &ObjectWrite| {
+                        put_counted(connection, quotas, authority, write, now).await
+                    };
+                    let each = self.each(Some(owner), writes, counted_write_statement, |write| &write.id, put);
+                    self.counted(owner, now, each).await
+                }
+            }
         })
     }
 
@@ -157,28 +246,40 @@ impl StorageStore for PostgresStore {
             let remove = async |connection: &PooledConnection, delete: &ObjectDelete| {
                 remove(connection, authority, delete).await
             };
-            self.each(deletes, |_| DELETE, |delete| &delete.id, remove).await.map(|_| ())
+            let each =
+                self.each(authority.client(), deletes, |_| delete_statement(authority), |delete| &delete.id, remove);
+            self.attempts(each).await.map(|_| ())
         })
     }
 }
 
 impl PostgresStore {
-    /// Runs `step` for each of `items`, all in one transaction. Answers in the order of the items.
-    async fn each<I, T>(
+    /// A transaction that runs `step` for each of `items`, and answers in the order of the items. For a client it locks
+    /// the count of the `owner` first; one statement does that itself, and only if it was overtaken it is run again
+    /// behind the lock, where no other write of the owner overtakes it.
+    fn each<I, T>(
         &self,
+        owner: Option<UserId>,
         items: &[I],
         statement: impl Fn(&I) -> &'static str,
         id: impl Fn(&I) -> &ObjectId,
         step: impl AsyncFn(&PooledConnection, &I) -> Result<T, Fault>,
-    ) -> Result<Vec<T>, StoreError> {
-        if let [item] = items {
-            let alone = async || step(&self.pool.shared().await?, item).await;
-            return Ok(vec![self.attempts(alone).await?]);
+    ) -> impl AsyncFnMut() -> Result<Vec<T>, Fault> {
+        let mut is_overtaken = false;
+        async move || {
+            if let ([item], false) = (items, is_overtaken) {
+                let outcome = step(&self.pool.shared().await?, item).await;
+                is_overtaken = owner.is_some() && matches!(outcome, Err(Fault::Overtaken));
+                return Ok(vec![outcome?]);
+            }
+            let together = async |connection: &PooledConnection| {
+                if let Some(owner) = owner {
+                    usage::lock(connection, owner).await?;
+                }
+                in_order(connection, items, &statement, &id, &step).await
+            };
+            self.transaction(together).await
         }
-        let together = async || {
-            self.transaction(async |connection| in_order(connection, items, &statement, &id, &step).await).await
-        };
-        self.attempts(together).await
     }
 }
 
@@ -254,7 +355,22 @@ fn write_statement(write: &ObjectWrite) -> &'static str {
     }
 }
 
-/// The answer of a `changing!` statement.
+fn counted_write_statement(write: &ObjectWrite) -> &'static str {
+    match write.expected {
+        Expected::Any => COUNTED_WRITE_ANY,
+        Expected::Absent => COUNTED_WRITE_ABSENT,
+        Expected::Version(_) => COUNTED_WRITE_VERSION,
+    }
+}
+
+fn delete_statement(authority: Authority) -> &'static str {
+    match authority {
+        Authority::Client(_) => COUNTED_DELETE,
+        Authority::Server => DELETE,
+    }
+}
+
+/// The answer of a `changing!` or `counting!` statement.
 enum Change {
     Done { create_time: Timestamp, update_time: Timestamp },
     NotDone(Option<objects::State>),
@@ -289,7 +405,56 @@ async fn put(
         Expected::Absent => &all[..8],
         Expected::Version(_) => all,
     };
-    let rows = match connection.query(write_statement(write), values).await {
+    let rows = connection.query(write_statement(write), values).await;
+    written(authority, write, rows)
+}
+
+/// A client's write, which counts.
+async fn put_counted(
+    connection: &PooledConnection,
+    quotas: &Quotas,
+    authority: Authority,
+    write: &ObjectWrite,
+    now: Timestamp,
+) -> Result<ObjectAck, Fault> {
+    let id = &write.id;
+    let (read, permission) = (objects::read_code(write.read), objects::write_code(write.write));
+    let (now, fresh_since) = (Moment(now), Moment(now.plus_seconds(-COUNT_AGE_SEC)));
+    let expected = match &write.expected {
+        Expected::Version(version) => version.as_str(),
+        Expected::Any | Expected::Absent => "",
+    };
+    let all: super::Values<'_> = &[
+        &id.collection,
+        &id.key,
+        &id.user_id.0,
+        &write.value,
+        &write.version,
+        &read,
+        &permission,
+        &now,
+        &fresh_since,
+        &quotas.objects,
+        &quotas.object_bytes,
+        &expected,
+    ];
+    let values = match write.expected {
+        Expected::Any | Expected::Absent => &all[..11],
+        Expected::Version(_) => all,
+    };
+    let rows = connection.query(counted_write_statement(write), values).await;
+    if let Ok(rows) = &rows
+        && let Some(last) = rows.last()
+        && last.try_get::<_, Option<bool>>(0)?.is_none()
+    {
+        return Err(Fault::Uncounted);
+    }
+    written(authority, write, rows)
+}
+
+/// The acknowledgement of a write, by the answer of its statement.
+fn written(authority: Authority, write: &ObjectWrite, rows: Result<Vec<Row>, Fault>) -> Result<ObjectAck, Fault> {
+    let rows = match rows {
         Err(Fault::Database(error)) if is_missing_owner(&error) => return Err(Fault::Rule(objects::missing_owner())),
         rows => rows?,
     };
@@ -309,7 +474,8 @@ async fn put(
 async fn remove(connection: &PooledConnection, authority: Authority, delete: &ObjectDelete) -> Result<(), Fault> {
     let (id, server) = (&delete.id, authority == Authority::Server);
     let values: super::Values<'_> = &[&id.collection, &id.key, &id.user_id.0, &delete.version, &server];
-    match change(&connection.query(DELETE, values).await?)? {
+    let values = if server { values } else { &values[..4] };
+    match change(&connection.query(delete_statement(authority), values).await?)? {
         Change::Done { .. } => Ok(()),
         Change::NotDone(present) => match objects::decide_delete(authority, delete, present.as_ref())? {
             objects::Decision::Keep => Ok(()),

@@ -1,6 +1,7 @@
 //! Accounts on SQLite. Deletion and export have files of their own.
 
 use muster_domain::UserId;
+use muster_domain::limits::DEVICES_MAX;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::accounts::{
     Account, AccountExport, AccountStore, AccountUpdate, Identifier, Login, NewAccount, PasswordLogin, Unlink, User,
@@ -8,6 +9,7 @@ use muster_domain::ports::accounts::{
 };
 use muster_domain::ports::revocations::Revocation;
 use muster_domain::ports::store::{Conflict, Rejection, StoreError};
+use muster_domain::quotas::Quota;
 use muster_domain::time::Timestamp;
 use rusqlite::{Connection, Row};
 
@@ -193,7 +195,8 @@ impl AccountStore for SqliteStore {
         Box::pin(async move {
             limits::identifier(identifier)?;
             let identifier = identifier.clone();
-            self.write(move |connection| link(connection, user_id, &identifier, now)).await
+            let linked = self.write(move |connection| link(connection, user_id, &identifier, now)).await;
+            linked.inspect_err(|error| self.metrics().count_refusal(error))
         })
     }
 
@@ -324,6 +327,10 @@ fn link(connection: &Connection, user_id: UserId, identifier: &Identifier, now: 
         (Some(owner), _) if owner.user_id == user_id => return Ok(true),
         (Some(_), _) => return Err(StoreError::Conflict(taken)),
         (None, Identifier::Device(id)) => {
+            let sql = "SELECT count(*) FROM (SELECT 1 FROM user_device WHERE user_id = ?1 LIMIT ?2)";
+            if one(connection, sql, (user_id.0, DEVICES_MAX), |row| row.get(0))? >= Some(DEVICES_MAX) {
+                return Err(StoreError::Exceeded(Quota::Devices));
+            }
             execute(connection, INSERT_DEVICE, (id, user_id.0))?;
             execute(connection, "UPDATE users SET update_time = ?2 WHERE id = ?1", (user_id.0, now.0))?;
         }

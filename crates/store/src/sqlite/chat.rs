@@ -4,12 +4,13 @@ use muster_domain::ports::PortFuture;
 use muster_domain::ports::chat::{
     ChatStore, Message, MessageChange, MessageCode, MessagePosition, MessageQuery, MessageRef, MessageUpdate,
 };
+use muster_domain::ports::storage::Authority;
 use muster_domain::{GroupId, MessageId, Timestamp, UserId};
 use rusqlite::{Connection, Params, Row};
 
-use super::SqliteStore;
 use super::error::{is_missing_owner, translate};
 use super::sql::{Result, exists, one, statement};
+use super::{SqliteStore, usage};
 use crate::limits;
 use crate::messages::{self, FRIEND_STATE_BLOCKED, GROUP_STATE_MEMBER};
 
@@ -47,23 +48,30 @@ const MAY_ADDRESS: &str = "SELECT 1 FROM users WHERE id = ?1 AND NOT EXISTS (SEL
 const MEMBER: &str = "SELECT 1 FROM group_edge WHERE source_id = ?1 AND destination_id = ?2 AND state <= ?3";
 
 impl ChatStore for SqliteStore {
-    fn append_message<'a>(&'a self, message: &'a Message) -> PortFuture<'a, ()> {
+    fn append_message<'a>(&'a self, authority: Authority, message: &'a Message) -> PortFuture<'a, ()> {
         Box::pin(async move {
             limits::message(message)?;
-            let message = message.clone();
-            self.write(move |connection| append(connection, &message)).await
+            let (message, quotas) = (message.clone(), self.inner.quotas);
+            let appended = self.write(move |connection| {
+                if let Authority::Client(sender) = authority {
+                    usage::say(connection, &quotas, sender, message.content.len(), message.create_time)?;
+                }
+                append(connection, &message)
+            });
+            appended.await.inspect_err(|error| self.metrics().count_refusal(error))
         })
     }
 
     fn update_message<'a>(
         &'a self,
+        authority: Authority,
         message: &'a MessageRef,
         update: &'a MessageUpdate,
     ) -> PortFuture<'a, MessageChange> {
         Box::pin(async move {
             limits::username(&update.username)?;
-            let (message, update) = (message.clone(), update.clone());
-            self.write(move |connection| {
+            let (message, update, quotas) = (message.clone(), update.clone(), self.inner.quotas);
+            let changed = self.write(move |connection| {
                 let MessageRef { id, channel, sender_id } = &message;
                 let (parts, time) = (channel.parts(), update.update_time.0);
                 let values = (
@@ -77,9 +85,13 @@ impl ChatStore for SqliteStore {
                     &update.content,
                     time,
                 );
-                change(connection, UPDATE, values, &message)
-            })
-            .await
+                let changed = change(connection, UPDATE, values, &message)?;
+                if let (Authority::Client(sender), MessageChange::Done { .. }) = (authority, changed) {
+                    usage::say(connection, &quotas, sender, update.content.len(), update.update_time)?;
+                }
+                Ok(changed)
+            });
+            changed.await.inspect_err(|error| self.metrics().count_refusal(error))
         })
     }
 

@@ -30,6 +30,8 @@ const STATEMENTS: &[&str] = &[
     "DELETE FROM leaderboard_record WHERE owner_id = ?1",
     "DELETE FROM wallet_ledger WHERE user_id = ?1",
     "DELETE FROM storage WHERE user_id = ?1",
+    "DELETE FROM muster_object_usage WHERE user_id = ?1",
+    "DELETE FROM muster_message_usage WHERE user_id = ?1",
     "DELETE FROM users_notes WHERE user_id = ?1",
     "DELETE FROM user_device WHERE user_id = ?1",
     "UPDATE purchase SET user_id = zeroblob(16) WHERE user_id = ?1",

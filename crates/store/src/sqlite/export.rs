@@ -29,6 +29,8 @@ const TABLES: &[(&str, &str)] = &[
     ("purchase", "user_id = ?1"),
     ("subscription", "user_id = ?1"),
     ("console_audit_log", "instr(message, ?2) OR instr(metadata, ?2)"),
+    ("muster_object_usage", "user_id = ?1"),
+    ("muster_message_usage", "user_id = ?1"),
     ("muster_revocation", "subject = ?3"),
 ];
 

@@ -26,6 +26,7 @@ mod schema;
 mod space;
 mod sql;
 mod storage;
+mod usage;
 pub(crate) mod wallet;
 mod writer;
 
@@ -36,6 +37,7 @@ use std::thread::JoinHandle;
 
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::store::{DatabaseOrigin, DatabaseStatus, Store, StoreError};
+use muster_domain::quotas::Quotas;
 use muster_domain::time::Timestamp;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
@@ -70,6 +72,8 @@ pub struct SqliteOptions {
     pub log_pages_max: u64,
     /// A registered file system layer of SQLite to use in place of the system's own.
     pub vfs: Option<String>,
+    /// What each account may hold and send.
+    pub quotas: Quotas,
 }
 
 impl Default for SqliteOptions {
@@ -83,6 +87,7 @@ impl Default for SqliteOptions {
             // 64 MiB.
             log_pages_max: 16_384,
             vfs: None,
+            quotas: Quotas::default(),
         }
     }
 }
@@ -101,6 +106,7 @@ struct Inner {
     /// State that the guest's thread and those who ask it share.
     hands: Arc<Hands>,
     metrics: Arc<StoreMetrics>,
+    quotas: Quotas,
     newcomers: Newcomers,
     readers: Vec<JoinHandle<()>>,
     /// The threads that write to the log or copy it: the writer and the checkpoint thread.
@@ -139,6 +145,7 @@ impl SqliteStore {
             guests: Arc::new(Queue::new(GUESTS_WAITING_MAX)),
             hands: Arc::new(hands),
             metrics: Arc::clone(&metrics),
+            quotas: options.quotas,
             newcomers: Newcomers::default(),
             readers: Vec::new(),
             writers: Vec::new(),

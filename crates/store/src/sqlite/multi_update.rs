@@ -4,6 +4,7 @@ use muster_domain::ports::PortFuture;
 use muster_domain::ports::keyed_writes::WriteStamp;
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate, MultiUpdateStore};
 use muster_domain::ports::storage::Authority;
+use muster_domain::quotas::Quotas;
 use muster_domain::time::Timestamp;
 use rusqlite::Connection;
 
@@ -33,7 +34,7 @@ fn run(connection: &Connection, update: &MultiUpdate, now: Timestamp) -> Result<
     for (user_id, account) in &update.accounts {
         accounts::update(connection, *user_id, account, now)?;
     }
-    let put = |write| storage::put(connection, Authority::Server, write, now);
+    let put = |write| storage::put(connection, &Quotas::default(), Authority::Server, write, now);
     let acks = update.writes.iter().map(put).collect::<Result<_>>()?;
     update.deletes.iter().try_for_each(|delete| storage::remove(connection, Authority::Server, delete))?;
     let change = |each| wallet::change(connection, each, now);

@@ -43,6 +43,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 4, name: "terms", sql: include_str!("../../migrations/sqlite/0004_terms.sql") },
     Migration { version: 5, name: "effects", sql: include_str!("../../migrations/sqlite/0005_effects.sql") },
     Migration { version: 6, name: "banned", sql: include_str!("../../migrations/sqlite/0006_banned.sql") },
+    Migration { version: 7, name: "usage", sql: include_str!("../../migrations/sqlite/0007_usage.sql") },
 ];
 
 /// The newest schema that this program knows.

@@ -175,7 +175,10 @@ fn an_adopted_database_stays_the_original_s() {
         // The original deletes its players although Muster's tables exist, and Muster's tables can be dropped.
         client.batch_execute("DELETE FROM users WHERE username <> ''").await.unwrap();
         client
-            .batch_execute("DROP TABLE muster_migration, muster_revocation, muster_term, muster_effect")
+            .batch_execute(
+                "DROP TABLE muster_migration, muster_revocation, muster_term, muster_effect, muster_object_usage, \
+                 muster_message_usage",
+            )
             .await
             .unwrap();
         assert_original(&client).await;
@@ -191,13 +194,14 @@ fn a_later_step_is_not_told_as_an_adoption() {
         let address = crate::Address::Postgres(servers(database.url()));
         assert!(crate::migrate(&address).await.unwrap().told.starts_with("adopted the database in place"));
         // Reverts the schema to version 1, with one revocation by a logout and one by a newer sign-in.
-        let undo = "ALTER TABLE muster_revocation DROP COLUMN banned; DROP TABLE muster_term, muster_effect; \
+        let undo = "ALTER TABLE muster_revocation DROP COLUMN banned; DROP TABLE muster_term, muster_effect, \
+                    muster_object_usage, muster_message_usage; \
                     DELETE FROM muster_migration WHERE version > 1; \
                     INSERT INTO muster_revocation (subject, all_tokens, revoked_at, expires_at, close_sockets) \
                     SELECT decode(repeat('00', 16), 'hex'), true, now(), now(), closes \
                     FROM unnest('{t,f}'::bool[]) AS closes";
         client.batch_execute(undo).await.unwrap();
-        assert_eq!(crate::migrate(&address).await.unwrap().told, "applied 3 migration(s), the last is number 4");
+        assert_eq!(crate::migrate(&address).await.unwrap().told, "applied 4 migration(s), the last is number 5");
         let opened =
             PostgresStore::open(&servers(database.url()), &PostgresOptions::default(), Default::default()).await;
         let rows = opened.unwrap().revocations_after(0, NOW).await.unwrap();
@@ -262,7 +266,7 @@ async fn talk(fixture: &Fixture, old: UserId) {
     for (channel, content, code) in said {
         let new = super::chat::message(code.0.unsigned_abs().into(), &channel, old);
         let new = Message { id: MessageId(Uuid::new_v4()), ..new };
-        store.append_message(&new).await.unwrap();
+        store.append_message(Authority::Server, &new).await.unwrap();
         let query = MessageQuery { channel, backwards: false, behind: None, limit: 100 };
         let (found, _) = store.list_messages(&query).await.unwrap();
         assert_eq!((found.len(), &found[1]), (2, &new));

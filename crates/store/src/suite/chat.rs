@@ -4,6 +4,7 @@ use muster_domain::chat::Channel;
 use muster_domain::ports::chat::{
     Message, MessageChange, MessageCode, MessagePosition, MessageQuery, MessageRef, MessageUpdate,
 };
+use muster_domain::ports::storage::Authority;
 use muster_domain::ports::store::StoreError;
 use muster_domain::{GroupId, MessageId, Timestamp, UserId};
 use uuid::Uuid;
@@ -51,14 +52,14 @@ pub(super) async fn keeps_what_is_said_in_its_channel(fixture: &Fixture) {
     let group = Channel::Group(GroupId(ann.0));
     let channels = [room("lobby"), room("Lobby"), room("lobby "), group, direct];
     for (number, channel) in (1..).zip(&channels) {
-        store.append_message(&message(number, channel, ann)).await.unwrap();
+        store.append_message(Authority::Server, &message(number, channel, ann)).await.unwrap();
     }
     for (number, channel) in (1..).zip(&channels) {
         assert_eq!(history(fixture, channel).await, [message(number, channel, ann)]);
     }
     assert_eq!(history(fixture, &room("elsewhere")).await, []);
     let system = Message { username: String::new(), ..message(9, &room("server"), UserId::SYSTEM) };
-    store.append_message(&system).await.unwrap();
+    store.append_message(Authority::Server, &system).await.unwrap();
     assert_eq!(history(fixture, &room("server")).await, [system]);
 }
 
@@ -69,8 +70,14 @@ pub(super) async fn lists_either_way_in_the_order_of_saying(fixture: &Fixture) {
     for number in (1..=25_u128).rev() {
         let create_time = SECOND.plus_seconds(number as i64 / 3);
         let written = Message { create_time, ..message(number, &lobby, ann) };
-        store.append_message(&written).await.unwrap();
-        store.append_message(&Message { channel: room("noise"), ..message(100 + number, &lobby, ann) }).await.unwrap();
+        store.append_message(Authority::Server, &written).await.unwrap();
+        store
+            .append_message(
+                Authority::Server,
+                &Message { channel: room("noise"), ..message(100 + number, &lobby, ann) },
+            )
+            .await
+            .unwrap();
     }
     for backwards in [false, true] {
         let mut seen = Vec::new();
@@ -95,7 +102,7 @@ pub(super) async fn lists_either_way_in_the_order_of_saying(fixture: &Fixture) {
 pub(super) async fn changes_and_removes_the_author_s_own_only(fixture: &Fixture) {
     let (store, ann, bob) = (fixture.store(), fixture.sign_up("ann").await, fixture.sign_up("bob").await);
     let said = message(1, &room("lobby"), ann);
-    store.append_message(&said).await.unwrap();
+    store.append_message(Authority::Server, &said).await.unwrap();
     let later = SECOND.plus_seconds(60);
     let update =
         MessageUpdate { username: "renamed".into(), content: r#"{"changed": true}"#.into(), update_time: later };
@@ -103,16 +110,16 @@ pub(super) async fn changes_and_removes_the_author_s_own_only(fixture: &Fixture)
     let foreign =
         [MessageRef { sender_id: bob, ..reference(&said) }, MessageRef { channel: room("other"), ..reference(&said) }];
     for wrong in &foreign {
-        assert_eq!(store.update_message(wrong, &update).await, Ok(MessageChange::Foreign));
+        assert_eq!(store.update_message(Authority::Server, wrong, &update).await, Ok(MessageChange::Foreign));
         assert_eq!(store.remove_message(wrong).await, Ok(MessageChange::Foreign));
     }
     let missing = reference(&message(2, &room("lobby"), ann));
-    assert_eq!(store.update_message(&missing, &update).await, Ok(MessageChange::Missing));
+    assert_eq!(store.update_message(Authority::Server, &missing, &update).await, Ok(MessageChange::Missing));
     assert_eq!(store.remove_message(&missing).await, Ok(MessageChange::Missing));
     assert_eq!(history(fixture, &said.channel).await, std::slice::from_ref(&said));
 
     let done = MessageChange::Done { create_time: SECOND };
-    assert_eq!(store.update_message(&reference(&said), &update).await, Ok(done));
+    assert_eq!(store.update_message(Authority::Server, &reference(&said), &update).await, Ok(done));
     let MessageUpdate { username, content, update_time } = update;
     let changed = Message { username, content, update_time, ..said.clone() };
     assert_eq!(history(fixture, &said.channel).await, [changed]);
@@ -123,7 +130,7 @@ pub(super) async fn changes_and_removes_the_author_s_own_only(fixture: &Fixture)
 
 pub(super) async fn refuses_senders_that_do_not_exist(fixture: &Fixture) {
     let (store, lobby) = (fixture.store(), room("lobby"));
-    let outcome = store.append_message(&message(1, &lobby, UserId(Uuid::from_u128(404)))).await;
+    let outcome = store.append_message(Authority::Server, &message(1, &lobby, UserId(Uuid::from_u128(404)))).await;
     assert!(matches!(outcome, Err(StoreError::Invalid(_))), "{outcome:?}");
     assert_eq!(history(fixture, &lobby).await, []);
 }

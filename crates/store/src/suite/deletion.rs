@@ -12,12 +12,14 @@ use super::fixture::{NOW, custom, new_account};
 const NIL: Uuid = Uuid::nil();
 
 /// The tables that [`fill`] fills with rows about one player.
-const FILLED: [&str; 16] = [
+const FILLED: [&str; 18] = [
     "console_audit_log",
     "group_edge",
     "groups",
     "leaderboard_record",
     "message",
+    "muster_message_usage",
+    "muster_object_usage",
     "muster_revocation",
     "notification",
     "purchase",
@@ -56,6 +58,16 @@ pub(super) async fn fill(fixture: &Fixture, ann: UserId, bob: UserId) {
         fixture.insert("user_edge", &cells).await;
     }
     fixture.execute("UPDATE users SET edge_count = 1 WHERE username <> ''").await;
+    for (table, counts) in [("object", ["objects", "bytes", "counted_at"]), ("message", ["messages", "bytes", "day"])] {
+        let value = |column| if column == "counted_at" { Time(time) } else { Number(0) };
+        let mut cells = vec![("user_id", Id(ann))];
+        cells.extend(counts.map(|column| (column, value(column))));
+        if fixture.is_postgres() {
+            cells.extend([(if table == "object" { "objects_max" } else { "messages_max" }, Number(0))]);
+            cells.push(("bytes_max", Number(0)));
+        }
+        fixture.insert(&format!("muster_{table}_usage"), &cells).await;
+    }
     fill_messages(fixture, ann, bob).await;
     fill_groups(fixture, ann, bob).await;
     fill_records(fixture, ann).await;

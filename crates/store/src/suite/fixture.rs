@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use muster_domain::UserId;
 use muster_domain::ports::accounts::{Identifier, Login, NewAccount};
 use muster_domain::ports::store::Store;
+use muster_domain::quotas::Quotas;
 use muster_domain::time::Timestamp;
 use muster_testenv::{Database, Postgres};
 use rusqlite::types::ValueRef;
@@ -59,7 +60,8 @@ pub(super) fn on_sqlite(test: impl AsyncFnOnce(&Fixture)) {
     runtime().block_on(async {
         let folder = Folder::new();
         let path = folder.0.join("muster.db");
-        let store = SqliteStore::open(&path, &SqliteOptions::default(), Arc::new(StoreMetrics::default())).unwrap();
+        let options = SqliteOptions { quotas: quotas(), ..SqliteOptions::default() };
+        let store = SqliteStore::open(&path, &options, Arc::new(StoreMetrics::default())).unwrap();
         let metrics = Arc::clone(store.metrics());
         test(&Fixture { store: Box::new(store), metrics, raw: Raw::Sqlite { path, _folder: folder } }).await;
     });
@@ -69,12 +71,17 @@ pub(super) fn on_postgres(test: impl AsyncFnOnce(&Fixture)) {
     let database = Postgres::shared().unwrap().create_database().unwrap();
     runtime().block_on(async {
         postgres::migrate(&servers(database.url())).await.unwrap();
-        let options = PostgresOptions { connections_max: 6, ..PostgresOptions::default() };
+        let options = PostgresOptions { connections_max: 6, quotas: quotas(), ..PostgresOptions::default() };
         let store =
             PostgresStore::open(&servers(database.url()), &options, Arc::new(StoreMetrics::default())).await.unwrap();
         let client = client(database.url()).await;
         test(&Fixture::on(store, client, Some(database))).await;
     });
+}
+
+/// Quotas that tests can reach.
+pub(super) fn quotas() -> Quotas {
+    Quotas::new([40, 1 << 20, 30, 2_000])
 }
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {
@@ -106,6 +113,15 @@ impl Fixture {
     /// Number of transactions that were run again because of other transactions.
     pub(super) fn retries(&self) -> u64 {
         self.metrics.retries.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_postgres(&self) -> bool {
+        matches!(self.raw, Raw::Postgres { .. })
+    }
+
+    /// The present value of a counter, by its name.
+    pub(super) fn metric(&self, name: &str) -> u64 {
+        self.metrics.snapshot().into_iter().find(|(known, _)| *known == name).unwrap().1
     }
 
     /// Signs up a new player with a device. Panics if the player exists.
@@ -186,6 +202,27 @@ impl Fixture {
             }
         }
         rows
+    }
+
+    /// Number and bytes of an account's objects: as they are, and as they are counted.
+    pub(super) async fn objects_and_count(&self, user: UserId) -> (String, String) {
+        let owner = self.literal(&Cell::Id(user.0));
+        let bytes = if matches!(self.raw, Raw::Sqlite { .. }) { "value" } else { "value::text" };
+        let held = format!(
+            "SELECT count(*) || ' objects, ' || sum(octet_length({bytes})) FROM storage WHERE user_id = {owner}"
+        );
+        let counted =
+            format!("SELECT objects || ' objects, ' || bytes FROM muster_object_usage WHERE user_id = {owner}");
+        match &self.raw {
+            Raw::Sqlite { path, .. } => {
+                let connection = connect(path);
+                let text = |sql: &str| connection.query_row(sql, [], |row| row.get(0)).unwrap();
+                (text(&held), text(&counted))
+            }
+            Raw::Postgres { client, .. } => {
+                (query(client, &held).await.remove(0), query(client, &counted).await.remove(0))
+            }
+        }
     }
 
     fn literal(&self, cell: &Cell<'_>) -> String {

@@ -12,6 +12,7 @@ mod folders;
 mod keyed_writes;
 mod notifications;
 mod power;
+mod quotas;
 mod races;
 mod revocations;
 mod silence;
@@ -102,6 +103,19 @@ suite! {
         concurrent_changes_conserve_the_sum
         changes_in_opposite_orders_never_wait_in_a_circle
         finds_ledger_items_along_an_index
+    }
+    quotas {
+        as_many_objects_as_may_be_and_no_more
+        as_many_bytes_as_may_be_and_no_more
+        objects_that_were_there_before_count
+        objects_of_others_count_later
+        concurrent_writes_never_go_beyond
+        the_count_is_the_sum_after_many_changes
+        messages_of_a_day_have_an_end
+        messages_of_a_day_have_an_end_in_bytes
+        devices_have_an_end
+        the_server_is_not_held_to_them
+        unknown_accounts_leave_no_count
     }
     sql {
         change_and_find_rows

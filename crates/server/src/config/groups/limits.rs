@@ -65,6 +65,16 @@ honoured! {
         user_requests_per_sec: u32 = "50", number(0, PER_SEC_MAX), Origin::Ours;
         /// Number of such requests that one user may send at once.
         user_requests_burst: u32 = "500", number(1, PER_SEC_MAX), Origin::Ours;
+        /// Largest number of storage objects that one user may have when the user writes another. Game code is not
+        /// limited. 0 is no limit; so it is for each of the next.
+        user_objects: u64 = "100000", at_least(0), Origin::Ours;
+        /// Largest number of bytes that the values of one user's storage objects may have together when the user writes.
+        user_object_bytes: u64 = "268435456", at_least(0), Origin::Ours;
+        /// Largest number of messages of one user that stay in the history of their channel, and changes of such, in a
+        /// day (UTC). Messages of game code are not counted.
+        user_messages_per_day: u64 = "20000", at_least(0), Origin::Ours;
+        /// Largest number of bytes that the contents of these messages may have together.
+        user_message_bytes_per_day: u64 = "16777216", at_least(0), Origin::Ours;
         /// Largest number of bytes of answers that one connection has asked for and not read; a further answer is
         /// refused. Answers below 16,384 bytes are not counted, and a single answer may be larger. 0 is no limit; so it
         /// is for each of the next.
