@@ -246,6 +246,6 @@ fn an_account_has_only_so_many_devices() {
         assert!(world.run(world.store.link(owner, &device, world.clock.now())).unwrap());
     }
     let refusal = "At most 1000 devices can be linked. Please unlink one.";
-    let body = json!({ "id": "one device too many" }).to_string();
+    let body = json!({ "id": "one-device-too-many" }).to_string();
     world.refused(("POST", "/v2/account/link/device", &player.bearer(), &body), (429, 8, refusal));
 }
