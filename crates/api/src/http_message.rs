@@ -1,7 +1,7 @@
 //! Requests and answers over HTTP as whole values, and the codes of refusals.
 
 use std::net::IpAddr;
-use std::num::NonZeroU16;
+use std::num::NonZeroU32;
 
 use muster_domain::{Error, ErrorKind};
 use muster_wire::code::{Code, error_body};
@@ -48,7 +48,7 @@ pub struct HttpResponse {
     /// The whole body.
     pub body: Vec<u8>,
     /// Seconds after which the caller may ask again, where a limit of the caller says so; the connection closes then.
-    pub retry_after_sec: Option<NonZeroU16>,
+    pub retry_after_sec: Option<NonZeroU32>,
 }
 
 impl HttpResponse {

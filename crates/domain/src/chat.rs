@@ -182,9 +182,8 @@ fn heard(message: Message, change: MessageChange) -> Result<Message> {
 fn until_tomorrow(error: StoreError, now: Timestamp) -> Error {
     let is_quota = matches!(error, StoreError::Exceeded(_));
     let left_sec = DAY_SEC - now.seconds().rem_euclid(DAY_SEC);
-    let retry_after_sec = u32::try_from(left_sec).ok().filter(|_| is_quota);
     let error = Error::from(error);
-    Error { retry_after_sec: retry_after_sec.or(error.retry_after_sec), ..error }
+    if is_quota { error.retry_after(u32::try_from(left_sec).unwrap_or(u32::MAX)) } else { error }
 }
 
 fn whole_second(now: Timestamp) -> Timestamp {

@@ -1,7 +1,7 @@
 //! Refusals that a rule answers instead of a result: the caller's fault, the environment's, or ours.
 
 use std::borrow::Cow;
-use std::num::NonZeroU16;
+use std::num::NonZeroU32;
 
 /// A result of the domain.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -42,7 +42,7 @@ pub struct Error {
     /// Words of the environment, for the log's eyes.
     pub cause: Option<String>,
     /// Seconds after which the caller may ask again, where a limit of the caller says so.
-    pub retry_after_sec: Option<NonZeroU16>,
+    pub retry_after_sec: Option<NonZeroU32>,
 }
 
 impl Error {
@@ -58,8 +58,7 @@ impl Error {
 
     /// The same refusal with the seconds after which the caller may ask again, at least one.
     pub fn retry_after(self, seconds: u32) -> Self {
-        let seconds = u16::try_from(seconds).unwrap_or(u16::MAX);
-        Self { retry_after_sec: Some(NonZeroU16::new(seconds).unwrap_or(NonZeroU16::MIN)), ..self }
+        Self { retry_after_sec: Some(NonZeroU32::new(seconds).unwrap_or(NonZeroU32::MIN)), ..self }
     }
 
     /// The request can never succeed as it is.

@@ -84,7 +84,7 @@ fn sign_ins_and_refreshes_of_an_address_are_limited_before_game_code_is_asked() 
     world.refused(("POST", DEVICE, SERVER_KEY, r#"{"id":"device-of-ann"}"#), (429, 8, told));
     world.refused(("POST", "/v2/account/session/refresh", SERVER_KEY, &refresh), (429, 8, told));
     let answer = world.send("POST", DEVICE, Some(SERVER_KEY), br#"{"id":"device-of-ann"}"#);
-    assert_eq!(answer.retry_after_sec.map(u16::from), Some(1));
+    assert_eq!(answer.retry_after_sec.map(u32::from), Some(1));
     assert_eq!(hooks.0.get(), 1, "game code is not asked of what is refused");
     // Requests with a token go on, and so do other addresses.
     assert_eq!(world.status_of(&ann), 200);

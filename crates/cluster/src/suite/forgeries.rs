@@ -200,7 +200,7 @@ pub(crate) async fn a_node_with_another_key_is_told_so_and_joins_when_the_others
     let stranger = ground.join().await.node.inner().clone();
     let operator = operator::drain(&Sealed::new(stranger.clone(), other_seal()), "node", |_, _| {}).await;
     assert!(matches!(operator, Err(DrainError::Keys)), "{operator:?}");
-    let options = NodeOptions { seal: other_seal(), ..options(Compatibility::default()) };
+    let options = NodeOptions { seal: other_seal(), ..options("stranger", Compatibility::default()) };
     let (node, mut events) = RunningNode::start(Arc::new(Sealed::new(stranger, other_seal())), options);
     let is_outcome = |event: &NodeEvent| matches!(event, NodeEvent::Refused(_) | NodeEvent::Joined(_));
     let event = until_event(&mut events, is_outcome).await;

@@ -7,6 +7,7 @@ use muster_wire::match_log::record::What as RecordKind;
 
 use super::*;
 use crate::durable::record::id_bytes;
+use crate::durable::recorded_call::WRITES_PER_FUNCTION;
 
 const ID: MatchId = MatchId(Uuid::from_u128(7));
 
