@@ -47,7 +47,6 @@ pub(super) struct Connected {
 /// A sentence that says why no server is of use.
 pub(super) async fn connect(servers: &Servers, settings: &Settings) -> Result<Connected, String> {
     let mut told = String::new();
-    let is_one = servers.iter().count() == 1;
     for server in servers.iter() {
         let attempt = tokio::time::timeout(server.connect_timeout, Box::pin(connect_to(server, settings))).await;
         let why = match attempt {
@@ -55,9 +54,6 @@ pub(super) async fn connect(servers: &Servers, settings: &Settings) -> Result<Co
             Ok(Err(why)) => why,
             Err(_) => "it did not answer in time".to_owned(),
         };
-        if is_one {
-            return Err(why);
-        }
         let separator = if told.is_empty() { "" } else { "; " };
         // Writing to a String cannot fail.
         let _ = write!(told, "{separator}{}: {why}", server.place);
@@ -78,8 +74,17 @@ impl Failed {
         self.error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
     }
 
-    fn told(&self) -> String {
+    fn told(&self, server: &Server) -> String {
         let text = describe(&self.error);
+        let user = server.config.get_user().unwrap_or("postgres");
+        if self.error.code() == Some(&SqlState::UNDEFINED_DATABASE) {
+            let name = server.config.get_dbname().unwrap_or(user);
+            return format!("{text}: make it by `createdb {name}`, or by the statement CREATE DATABASE \"{name}\"");
+        }
+        let is_login = self.error.code() == Some(&SqlState::INVALID_PASSWORD) || self.is_not_admitted();
+        if is_login && !text.contains(&format!("\"{user}\"")) {
+            return format!("{text}, as user \"{user}\"");
+        }
         if self.error.code() == Some(&SqlState::PROTOCOL_VIOLATION) && text.contains("startup parameter") {
             return format!("{THROUGH_A_POOLER} ({text})");
         }
@@ -89,23 +94,25 @@ impl Failed {
 
 async fn connect_to(server: &Server, settings: &Settings) -> Result<Connected, String> {
     let (client, driver, is_encrypted) = match server.ssl_mode {
-        SslMode::Disable => clear(server, settings).await.map_err(|failed| failed.told())?,
-        SslMode::Require => encrypted(server, settings, DriverMode::Require).await?.map_err(|failed| failed.told())?,
+        SslMode::Disable => clear(server, settings).await.map_err(|failed| failed.told(server))?,
+        SslMode::Require => {
+            encrypted(server, settings, DriverMode::Require).await?.map_err(|failed| failed.told(server))?
+        }
         SslMode::Prefer => match encrypted(server, settings, DriverMode::Prefer).await? {
             Ok(opened) => opened,
             Err(failed) if failed.was_encrypting && (failed.is_not_admitted() || failed.error.code().is_none()) => {
                 clear(server, settings)
                     .await
-                    .map_err(|second| format!("{}; unencrypted: {}", failed.told(), second.told()))?
+                    .map_err(|second| format!("{}; unencrypted: {}", failed.told(server), second.told(server)))?
             }
-            Err(failed) => return Err(failed.told()),
+            Err(failed) => return Err(failed.told(server)),
         },
         SslMode::Allow => match clear(server, settings).await {
             Ok(opened) => opened,
             Err(failed) if failed.is_not_admitted() => encrypted(server, settings, DriverMode::Require)
                 .await?
-                .map_err(|second| format!("{}; encrypted: {}", failed.told(), second.told()))?,
-            Err(failed) => return Err(failed.told()),
+                .map_err(|second| format!("{}; encrypted: {}", failed.told(server), second.told(server)))?,
+            Err(failed) => return Err(failed.told(server)),
         },
     };
     check_state(&client).await?;
