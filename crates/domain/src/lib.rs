@@ -24,6 +24,7 @@ pub mod ladder;
 pub mod limits;
 pub mod link;
 pub mod multi_update;
+pub mod near;
 pub mod notifications;
 pub mod ports;
 pub mod query;

@@ -103,7 +103,7 @@ fn a_damaged_backup_is_refused_and_nothing_is_restored() {
     std::fs::write(&manifest, b"{").unwrap();
     restore().failed(FAILED, "manifest.json");
     std::fs::remove_file(&manifest).unwrap();
-    restore().failed(FAILED, "manifest.json");
+    restore().failed(FAILED, "a folder that `muster backup` made?");
     assert!(!target.folder().join("muster.db").exists());
     std::fs::write(&manifest, listed).unwrap();
     restore().succeeded();
@@ -173,7 +173,7 @@ fn migrate_prepares_either_database_and_tells_how_it_stands() {
         migrate("sideways").failed(USAGE, "`muster migrate up` or `muster migrate status`");
     }
     muster(&["migrate", "up", "--database.address", "postgres://muster@127.0.0.1:1/none"])
-        .failed(FAILED, "cannot connect to the database");
+        .failed(FAILED, "cannot connect to the database: 127.0.0.1:1: ");
 }
 
 /// Tests the commands on one account. On SQLite a change needs the server to be stopped; on PostgreSQL the server

@@ -1,6 +1,6 @@
 //! Advice that errors of game code's statements add to the database's words, so that their author finds the mistake.
 
-use muster_domain::sql::nearest;
+use muster_domain::near::nearest;
 
 /// Keywords that are often misspelt.
 const KEYWORDS: [&str; 31] = [

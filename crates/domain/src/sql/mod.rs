@@ -71,14 +71,6 @@ pub fn bytes_of(value: &SqlValue) -> usize {
         }
 }
 
-/// The known name that another name is probably a misspelling of: of three letters at most one is wrong, and at most
-/// two in all.
-pub fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    const WRONG_MAX: usize = 2;
-    let near = known.into_iter().map(|one| (strsim::damerau_levenshtein(name, one), one)).min()?;
-    ((1..=WRONG_MAX).contains(&near.0) && near.0 * 3 <= near.1.chars().count()).then_some(near.1)
-}
-
 fn check(statement: &str, parameters: &[SqlValue]) -> Result<()> {
     if statement.len() > SQL_STATEMENT_BYTES_MAX {
         return Err(Error::invalid(format!("A statement has at most {SQL_STATEMENT_BYTES_MAX} bytes.")));

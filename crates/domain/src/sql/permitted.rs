@@ -3,8 +3,9 @@
 //! these rules cannot see: texts that a function runs, bodies of functions, and code that runs when another connection
 //! changes a row.
 
+use super::ORIGINAL_TABLES;
 use super::words::{Word, words};
-use super::{ORIGINAL_TABLES, nearest};
+use crate::near::nearest;
 use crate::{Error, Result};
 
 /// First words of statements.

@@ -229,6 +229,9 @@ fn parse(text: &str) -> Result<Url, OutgoingError> {
     if text.len() > URL_BYTES_MAX {
         return Err(wrong("it is too long"));
     }
+    if !text.contains("://") {
+        return Err(wrong("write http:// or https:// before it"));
+    }
     let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
     check(&url).map_err(wrong)?;
     Ok(url)

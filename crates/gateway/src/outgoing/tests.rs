@@ -186,7 +186,8 @@ fn what_may_not_be_reached_is_not_by_name_or_redirect_either() {
         for (url, told) in [
             ("ftp://example.com/", "it is neither http nor https"),
             ("http://user:word@example.com/", "a name and password go into the header Authorization"),
-            ("/relative", "relative URL without a base"),
+            ("/relative", "write http:// or https:// before it"),
+            ("localhost:1", "localhost:1 cannot be asked: write http:// or https:// before it"),
             ("http://", "empty host"),
             (&format!("http://{host}/file"), "it is neither http nor https"),
         ] {

@@ -141,8 +141,10 @@ impl Templates {
     /// # Errors
     /// `NotFound` when there is none.
     pub fn get(&self, name: &str) -> Result<&Arc<Template>> {
-        let missing = || Error::new(ErrorKind::NotFound, format!("There is no room template named \"{name}\"."));
-        self.0.get(name).ok_or_else(missing)
+        self.0.get(name).ok_or_else(|| {
+            let told = format!("There is no room template named \"{name}\" in the setting rooms.templates.");
+            Error::new(ErrorKind::NotFound, told)
+        })
     }
 }
 

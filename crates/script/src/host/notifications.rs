@@ -281,7 +281,7 @@ fn of_record(mut new: Record) -> Result<NewNotification> {
         subject: new.text("subject")?,
         content: new
             .object("content")?
-            .ok_or_else(|| Error::invalid("expects the content of each notification to be a table"))?,
+            .ok_or_else(|| Error::invalid("expects the content of each notification to be a table or object"))?,
         code: notifications::check_code(new.integer("code")?.unwrap_or_default(), false)?,
         sender_id: sender(&new.text("sender_id")?)?,
         persistent: new.flag("persistent")?.unwrap_or(false),

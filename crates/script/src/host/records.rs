@@ -29,7 +29,10 @@ impl Record {
         match value {
             Value::Map(entries) => Ok(Self(entries)),
             Value::List(values) if values.is_empty() => Ok(Self(Vec::new())),
-            other => Err(Error::invalid(format!("expects {what} to be a table with names, got a {}", other.kind()))),
+            other => Err(Error::invalid(format!(
+                "expects {what} to be a table or object with names, got a {}",
+                other.kind()
+            ))),
         }
     }
 
@@ -106,7 +109,9 @@ pub(super) fn entries(value: Value, what: &str) -> Result<Vec<(String, Value)>> 
         Value::Map(entries) => Ok(entries),
         Value::Nil => Ok(Vec::new()),
         Value::List(values) if values.is_empty() => Ok(Vec::new()),
-        other => Err(Error::invalid(format!("expects {what} to be a table with names, got a {}", other.kind()))),
+        other => {
+            Err(Error::invalid(format!("expects {what} to be a table or object with names, got a {}", other.kind())))
+        }
     }
 }
 
@@ -124,7 +129,7 @@ pub(super) fn object(value: Value, what: &str) -> Result<Option<String>> {
     match value {
         Value::Nil => Ok(None),
         Value::Map(_) => Ok(Some(value.to_json_text())),
-        other => Err(unfit(what, "table", &other)),
+        other => Err(unfit(what, "table or object", &other)),
     }
 }
 
@@ -132,7 +137,7 @@ pub(super) fn object(value: Value, what: &str) -> Result<Option<String>> {
 pub(super) fn amounts(value: Value, what: &str) -> Result<Amounts> {
     let entries = match value {
         Value::Map(entries) => entries,
-        other => return Err(unfit(what, "table", &other)),
+        other => return Err(unfit(what, "table or object", &other)),
     };
     let amount = |(name, value): (String, Value)| {
         let got = match value {

@@ -55,7 +55,7 @@ fn token(algorithm: &str, key: &[u8], claims: Value) -> Result<Value> {
     let claims = match claims {
         Value::List(items) if items.is_empty() => Value::Map(Vec::new()),
         claims @ Value::Map(_) => claims,
-        _ => return Err(Error::invalid("expects claims to be a table with names")),
+        _ => return Err(Error::invalid("expects claims to be a table or object with names")),
     };
     let header = serde_json::json!({ "alg": algorithm, "typ": "JWT" });
     let encode = |json: serde_json::Value| URL_SAFE_NO_PAD.encode(json.to_string());

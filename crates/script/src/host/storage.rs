@@ -235,8 +235,9 @@ fn owner(record: &mut Record) -> Result<UserId> {
 /// Reads an object to write, with its owner.
 pub(super) fn to_write(mut object: Record) -> Result<(UserId, WriteRequest)> {
     let owner = owner(&mut object)?;
-    let value =
-        object.object("value")?.ok_or_else(|| Error::invalid("expects the value of each object to be a table"))?;
+    let value = object
+        .object("value")?
+        .ok_or_else(|| Error::invalid("expects the value of each object to be a table or object"))?;
     let request = WriteRequest {
         collection: object.text("collection")?,
         key: object.text("key")?,

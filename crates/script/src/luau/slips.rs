@@ -1,10 +1,11 @@
 //! Slips in the names of the host's functions: `nk.storage_reed`. They are found in the source when modules are loaded,
-//! and told in the log then, and in the error when the call fails.
+//! and told in the log then, and in the error when the call fails. Slips in the names of a dispatcher's functions are
+//! told in the error alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mlua::Lua;
+use mlua::{Lua, Result, Table, Value as LuaValue};
 
 use super::dialect::{Kind, Word, words};
 use super::uses::is_required_host;
@@ -92,13 +93,61 @@ pub(super) fn know(lua: &Lua, slips: &Arc<Slips>) {
     lua.set_app_data(slips.clone());
 }
 
+/// The name that was last looked up in vain in a dispatcher.
+struct LastMissed {
+    /// File and line.
+    place: String,
+    name: String,
+    /// Names of the dispatcher's functions.
+    known: Arc<[String]>,
+}
+
+/// Has names that a dispatcher lacks noted.
+///
+/// # Errors
+/// When there is no memory for it.
+pub(super) fn watch(lua: &Lua, dispatcher: &Table) -> Result<()> {
+    let known = dispatcher.pairs::<String, LuaValue>().map(|pair| pair.map(|(name, _)| name));
+    let known: Arc<[String]> = known.collect::<Result<Vec<_>>>()?.into();
+    let missing = lua.create_function(move |lua, (_, name): (Table, LuaValue)| {
+        if let (Some(name), Some(place)) = (name.as_string(), place(lua)) {
+            let name = name.to_string_lossy();
+            drop(lua.set_app_data(LastMissed { place, name, known: known.clone() }));
+        }
+        Ok(LuaValue::Nil)
+    })?;
+    let behavior = lua.create_table()?;
+    behavior.raw_set("__index", missing)?;
+    behavior.raw_set("__metatable", false)?;
+    dispatcher.set_metatable(Some(behavior))
+}
+
+/// The place of the code that looked up a name.
+fn place(lua: &Lua) -> Option<String> {
+    const CALLER: usize = 1;
+    lua.inspect_stack(CALLER, |debug| {
+        let (source, line) = (debug.source(), debug.current_line());
+        Some(format!("{}:{}", source.short_src?, line?))
+    })?
+}
+
+/// The remedy for a name that a dispatcher lacks, if it was looked up at the place of the error.
+fn remedy_of_dispatcher(lua: &Lua, place: &str) -> Option<String> {
+    let missed = lua.app_data_ref::<LastMissed>().filter(|missed| missed.place == place)?;
+    let near = near(&missed.name, missed.known.iter().map(String::as_str));
+    let near: Vec<String> = near.into_iter().map(|name| format!("dispatcher.{name}")).collect();
+    let remedy = did_you_mean(&near).unwrap_or_else(|| "the dispatcher has no such function".to_owned());
+    Some(format!("dispatcher.{}: {remedy}", missed.name))
+}
+
 /// An error's text with the remedy, if a slip is at its place.
 pub(super) fn with_remedy(lua: &Lua, told: String) -> String {
     let remedy = || {
         let place = told.strip_suffix(NIL_CALL)?.strip_suffix(": ")?;
         let (file, line) = place.rsplit_once(':')?;
         let slips = lua.app_data_ref::<Arc<Slips>>()?;
-        slips.0.get(&(file.to_owned(), line.parse().ok()?)).cloned()
+        let found = slips.0.get(&(file.to_owned(), line.parse().ok()?)).cloned();
+        found.or_else(|| remedy_of_dispatcher(lua, place))
     };
     match remedy() {
         Some(remedy) => format!("{told} ({remedy})"),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use muster_live::matches::{Call, LogError, LogFuture, MatchLog, Outline, RecordNumber};
 use muster_live::{Epoch, Partition};
 use muster_wire::match_log as wire;
+use muster_wire::match_log::act::Act;
 
 use super::{GameMatches, MachineSlot};
 use crate::durable::history::Start;
@@ -18,6 +19,9 @@ use crate::durable::recorded_match::RecordedMatch;
 use crate::durable::recording;
 use crate::durable::transcript::{RecordedOutcome, Transcript};
 use crate::machine::MatchMachine;
+
+/// Largest number of bytes of a message that are shown.
+const SHOWN_BYTES: usize = 60;
 
 /// A call that was replayed.
 pub struct Played<'a> {
@@ -180,8 +184,28 @@ fn differ(before: &wire::Returned, now: &wire::Returned) -> String {
         return format!("it {}; it was recorded that it {}", now.outcome, before.outcome);
     }
     let position = before.acts.iter().zip(&now.acts).take_while(|(before, now)| before == now).count();
-    let shown = |acts: &[wire::Act]| acts.get(position).map_or("nothing".to_owned(), |act| format!("{:?}", act.act));
-    format!("its act {} is {}; recorded was {}", position + 1, shown(&now.acts), shown(&before.acts))
+    let shown = |acts: &[wire::Act]| acts.get(position).map_or_else(|| "is missing".to_owned(), in_words);
+    let (now, before) = (shown(&now.acts), shown(&before.acts));
+    let unseen = if now == before { ", but not in the same way" } else { "" };
+    format!("its act {} {now}; it was recorded that this {before}{unseen}", position + 1)
+}
+
+/// An act as the end of a sentence that begins with the act, such as `puts 2 out`.
+pub fn in_words(act: &wire::Act) -> String {
+    let message = |broadcast: &wire::Broadcast| {
+        let data = String::from_utf8_lossy(&broadcast.data[..broadcast.data.len().min(SHOWN_BYTES)]).into_owned();
+        let to = if broadcast.for_some { format!("{} of them", broadcast.to.len()) } else { "all".to_owned() };
+        format!("op code {}, {} bytes, to {to}: {data:?}", broadcast.op_code, broadcast.data.len())
+    };
+    match &act.act {
+        Some(Act::Broadcast(broadcast)) => format!("sends {}", message(broadcast)),
+        Some(Act::Deferred(broadcast)) => format!("sends behind the loop {}", message(broadcast)),
+        Some(Act::Kick(kick)) => format!("puts {} out", kick.sessions.len()),
+        Some(Act::Label(label)) => format!("is found by {label:?}"),
+        Some(Act::SetTimer(timer)) => format!("sets the timer {:?} to {} ms", timer.name, timer.after_ms),
+        Some(Act::CancelTimer(name)) => format!("cancels the timer {name:?}"),
+        None => "does what this release does not know".to_owned(),
+    }
 }
 
 /// A log that keeps nothing, because a replay needs no log.

@@ -169,7 +169,10 @@ fn turned<'js>(
     let value = match returned {
         Ok(returned) => match returned.as_promise() {
             Some(promise) => match settled(ctx, promise) {
-                Some(result) => result,
+                Some(result) => {
+                    engine.promises.handled(ctx, promise);
+                    result
+                }
                 None if engine.promises.is_awaited() => return TurnEnd::Waits(Persistent::save(ctx, promise.clone())),
                 None => Err(Failure::new(Code::Internal, UNFULFILLED)),
             },
@@ -177,6 +180,7 @@ fn turned<'js>(
         },
         Err(failure) => Err(failure),
     };
+    engine.warn_of_rejections(ctx);
     let unfit = |failure: Failure| failure.with_stack(STACK_LINE);
     TurnEnd::Answered(value.and_then(|value| meaning(ctx, value, result_type).map_err(unfit)))
 }

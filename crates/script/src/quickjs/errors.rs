@@ -148,6 +148,22 @@ pub(super) fn stack(value: &JsValue<'_>) -> Option<String> {
     Exception::from_object(value.as_object()?.clone())?.stack()
 }
 
+/// The stack of the code that called a function of the server.
+pub(super) fn stack_here(ctx: &Ctx<'_>) -> Option<String> {
+    Exception::from_message(ctx.clone(), "").ok()?.stack()
+}
+
+/// Gives an error of the host the stack of the code that asked the host.
+///
+/// # Errors
+/// When there is no memory for it.
+pub(super) fn set_stack(error: &JsValue<'_>, stack: Option<String>) -> rquickjs::Result<()> {
+    match (error.as_object(), stack) {
+        (Some(error), Some(stack)) => error.prop("stack", Property::from(stack).writable().configurable()),
+        _ => Ok(()),
+    }
+}
+
 /// The place where an error was thrown, from its stack, for the log.
 pub(super) fn place(value: &JsValue<'_>) -> Option<String> {
     let stack = stack(value)?;

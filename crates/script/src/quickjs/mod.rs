@@ -22,6 +22,7 @@ mod places;
 pub mod program;
 mod promises;
 mod register;
+mod rejections;
 mod slips;
 mod sources;
 mod surface;

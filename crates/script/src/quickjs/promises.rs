@@ -8,11 +8,12 @@ use std::rc::{Rc, Weak};
 
 use muster_domain::Result;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Ctx, Function, Persistent, Promise};
+use rquickjs::{Ctx, Function, Persistent, Promise, Value as JsValue};
 use tokio::sync::{Mutex, Notify};
 
-use super::errors::{raised, refusal};
+use super::errors::{raised, refusal, set_stack, stack_here};
 use super::host::AnswerWriter;
+use super::rejections::Rejections;
 use crate::host::{Host, line_of};
 use crate::machine::fiber::Awaited;
 use crate::value::Value;
@@ -32,6 +33,7 @@ pub(super) struct Promises {
     unsettled: RefCell<BTreeMap<u64, UnsettledPromise>>,
     /// Answers to promises whose calls have ended; the next turn of any call settles them.
     orphans: RefCell<Vec<PromisedAnswer>>,
+    rejections: Rejections,
 }
 
 /// A call that has not ended.
@@ -56,6 +58,8 @@ struct UnsettledPromise {
     /// The functions that resolve and reject the promise.
     settle: [Persistent<Function<'static>>; 2],
     written: AnswerWriter,
+    /// The stack of the code that asked the host, for the error if the host refuses.
+    stack: Option<String>,
 }
 
 /// A call that may wait beside others. Dropping it ends the call.
@@ -98,7 +102,7 @@ impl Promises {
         let (promise, resolve, reject) = ctx.promise()?;
         let settle = [resolve, reject].map(|settle| Persistent::save(ctx, settle));
         let (number, call) = (self.number(), self.current.get());
-        self.unsettled.borrow_mut().insert(number, UnsettledPromise { settle, written });
+        self.unsettled.borrow_mut().insert(number, UnsettledPromise { settle, written, stack: stack_here(ctx) });
         let (its, current, meter) = (Rc::downgrade(self), host.current.clone(), host.current.meter());
         tokio::task::spawn_local(async move {
             let result = current.during(meter, awaited).await;
@@ -134,10 +138,13 @@ impl Promises {
         let orphans = self.orphans.take();
         for PromisedAnswer { promise, result } in orphans.into_iter().chain(its.into_iter().flatten()) {
             let unsettled = self.unsettled.borrow_mut().remove(&promise);
-            let Some(UnsettledPromise { settle: [resolve, reject], written }) = unsettled else { continue };
+            let Some(UnsettledPromise { settle: [resolve, reject], written, stack }) = unsettled else { continue };
             let settled = match result {
                 Ok(value) => written.write(ctx, value).and_then(|value| resolve.restore(ctx)?.call::<_, ()>((value,))),
-                Err(error) => refusal(ctx, &error).and_then(|error| reject.restore(ctx)?.call::<_, ()>((error,))),
+                Err(error) => refusal(ctx, &error).and_then(|error| {
+                    set_stack(&error, stack)?;
+                    reject.restore(ctx)?.call::<_, ()>((error,))
+                }),
             };
             if let Err(error) = settled {
                 // There was no memory for the answer. A call that waits for the promise fails later, because the
@@ -146,6 +153,27 @@ impl Promises {
                 tracing::warn!(told = line_of(&told), "an answer of the host did not reach its promise");
             }
         }
+    }
+
+    /// Takes in that a promise was rejected while nothing awaited it, or that such a promise is handled after all.
+    pub(super) fn rejected<'js>(&self, ctx: &Ctx<'js>, promise: JsValue<'js>, reason: JsValue<'js>, is_handled: bool) {
+        if is_handled {
+            self.rejections.remove(ctx, &promise);
+        } else {
+            self.rejections.add(ctx, promise, reason, self.count.get());
+        }
+    }
+
+    /// Takes in that the host handles a promise, because a function returned it.
+    pub(super) fn handled<'js>(&self, ctx: &Ctx<'js>, promise: &Promise<'js>) {
+        self.rejections.remove(ctx, promise.as_value());
+    }
+
+    /// Takes the reasons of the rejected promises that no call handled and none can await any more. The call that has
+    /// the turn counts as ended.
+    pub(super) fn take_unhandled<'js>(&self, ctx: &Ctx<'js>) -> Vec<JsValue<'js>> {
+        let first_call = self.calls.borrow().keys().copied().find(|call| Some(*call) != self.current.get());
+        self.rejections.take(ctx, first_call)
     }
 
     /// Wakes the calls whose promises were settled in another call's turn, or can never be settled.

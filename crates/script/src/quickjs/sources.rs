@@ -69,6 +69,13 @@ impl Sources {
         self.files.get(from)?.imports.get(name)
     }
 
+    /// The files that import a file and hold this word.
+    pub(super) fn importers<'a>(&'a self, imported: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
+        let holds = move |text: &[u8]| text.windows(word.len().max(1)).any(|window| window == word.as_bytes());
+        let imports = move |file: &File| file.imports.values().any(|name| &**name == imported) && holds(&file.text);
+        self.files.iter().filter(move |(_, file)| imports(file)).map(|(name, _)| &**name)
+    }
+
     /// Whether places in the compiled text of any file differ from those in the author's file.
     pub(super) fn are_translated(&self) -> bool {
         self.files.values().any(|file| file.places.is_some())

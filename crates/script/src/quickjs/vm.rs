@@ -23,7 +23,7 @@ use super::promises::{Promises, UNFULFILLED};
 use super::register::{InitRegistrations, initializer};
 use super::sources::Sources;
 use super::{deterministic, globals, slips};
-use crate::host::Host;
+use crate::host::{Host, line_of};
 use crate::machine::LoadError;
 use crate::machine::budget::{Budget, LOADS_TOO_LONG, OVER, Step};
 use crate::machine::fiber::Fiber;
@@ -140,6 +140,12 @@ impl Engine {
         budget.resume(false);
         let promises = Rc::<Promises>::default();
         let (host, weakly) = (host.clone(), Rc::downgrade(&promises));
+        let tracking = weakly.clone();
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
+            if let Some(promises) = tracking.upgrade() {
+                promises.rejected(&ctx, promise, reason, is_handled);
+            }
+        })));
         let means = Means { host, fiber, budget, promises: weakly };
         let context = Context::full(&runtime).map_err(|error| unstarted(&error))?;
         let registered = Rc::default();
@@ -232,6 +238,12 @@ impl Engine {
         current.set_once(Some(run.clone()));
         let ran = self.init_module(ctx, function);
         current.set_once(None);
+        if answers.is_none() {
+            self.warn_of_rejections(ctx);
+        } else {
+            // The first run has told them.
+            drop(self.promises.take_unhandled(ctx));
+        }
         ran.map(|()| run.answers())
     }
 
@@ -245,7 +257,8 @@ impl Engine {
             options.filename = Some(file.to_string());
             return ctx.eval_with_options::<JsValue<'js>, _>(&*text, options).map(|_| None).map_err(failed);
         }
-        let (module, ended) = Module::declare(ctx.clone(), &**file, &*text).and_then(Module::eval).map_err(failed)?;
+        let begun = Module::declare(ctx.clone(), &**file, &*text).and_then(Module::eval);
+        let (module, ended) = begun.map_err(|error| with_importers(sources, failed(error)))?;
         self.run_jobs(ctx).map_err(|failure| LoadError(failure.message))?;
         match ended.result::<JsValue<'js>>() {
             Some(result) => drop(result.map_err(failed)?),
@@ -294,8 +307,9 @@ impl Engine {
         function: &Function<'js>,
         arguments: Args<'js>,
     ) -> std::result::Result<JsValue<'js>, Failure> {
-        let returned = self.apply(ctx, function, arguments)?;
-        self.settle(ctx, returned)
+        let result = self.apply(ctx, function, arguments).and_then(|returned| self.settle(ctx, returned));
+        self.warn_of_rejections(ctx);
+        result
     }
 
     /// Calls a function, and runs the jobs of promises.
@@ -317,6 +331,7 @@ impl Engine {
     /// A value, or the result of a value that is a settled promise.
     fn settle<'js>(&self, ctx: &Ctx<'js>, value: JsValue<'js>) -> std::result::Result<JsValue<'js>, Failure> {
         let Some(promise) = value.as_promise() else { return Ok(value) };
+        self.promises.handled(ctx, promise);
         settled(ctx, promise).unwrap_or_else(|| Err(Failure::new(Code::Internal, UNFULFILLED)))
     }
 
@@ -338,6 +353,27 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Warns of rejected promises that no call awaited, at the end of a call. Code of modules may run, because errors
+    /// may have getters.
+    pub(super) fn warn_of_rejections(&self, ctx: &Ctx<'_>) {
+        if self.means.budget.is_over() {
+            return;
+        }
+        let host = &self.means.host;
+        for reason in self.promises.take_unhandled(ctx) {
+            let trace = with_trace(ctx, reason).in_full();
+            if host.current.may_log(trace.len(), &host.process.metrics) {
+                let (language, source) = ("JavaScript", host.process.source_line(&trace));
+                tracing::warn!(
+                    language,
+                    source,
+                    trace = line_of(&trace),
+                    "a promise was rejected and nobody awaited it"
+                );
+            }
+        }
     }
 
     /// Bytes that the machine has allocated, including garbage that is not yet collected.
@@ -411,12 +447,27 @@ fn unloaded(ctx: &Ctx<'_>, error: &rquickjs::Error) -> LoadError {
     LoadError(format!("{place}{}", thrown(ctx, value).message))
 }
 
+/// An error of modules with the files that import what another file does not export, because QuickJS names the other
+/// file alone.
+fn with_importers(sources: &Sources, LoadError(told): LoadError) -> LoadError {
+    let importers = || {
+        let (name, rest) = told.split_once("Could not find export '")?.1.split_once("' in module '")?;
+        let importers: Vec<&str> = sources.importers(rest.strip_suffix('\'')?, name).collect();
+        (!importers.is_empty()).then(|| importers.join(", "))
+    };
+    match importers() {
+        Some(importers) => LoadError(format!("{told}, imported by {importers}")),
+        None => LoadError(told),
+    }
+}
+
 /// The failure of an exception. That of an error that the author did not throw on purpose has a trace.
 fn reported(ctx: &Ctx<'_>, error: &rquickjs::Error) -> Failure {
-    if !error.is_exception() {
-        return raised(ctx, error);
-    }
-    let value = ctx.catch();
+    if error.is_exception() { with_trace(ctx, ctx.catch()) } else { raised(ctx, error) }
+}
+
+/// The failure of a thrown value, with a trace unless the author threw it on purpose.
+fn with_trace<'js>(ctx: &Ctx<'js>, value: JsValue<'js>) -> Failure {
     let stack = stack(&value);
     let failure = thrown(ctx, value);
     match stack {

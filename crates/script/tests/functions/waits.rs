@@ -144,7 +144,7 @@ fn storage_as_the_original_has_it() {
         assert_eq!(answer, format!(r#"[false,"{told}",1,1,true]"#));
         let (code, message) = call(&functions, "unfit", "").await.unwrap_err();
         assert_eq!(code, Code::Internal);
-        assert!(message.ends_with("expects value to be a table, got a number"), "{message}");
+        assert!(message.ends_with("expects value to be a table or object, got a number"), "{message}");
     });
 }
 

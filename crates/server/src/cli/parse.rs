@@ -2,6 +2,8 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
+use muster_domain::near::nearest;
+
 use crate::config::{Key, Kind, ServerMode, Setting, Source, keys, reference};
 
 use super::{AccountAction, Command, HealthTarget, MatchAction, MigrateAction, UsageError, help};
@@ -68,16 +70,11 @@ fn text(argument: OsString) -> Result<String, UsageError> {
 }
 
 fn unknown_command(name: &str) -> UsageError {
-    let hint = match nearest(name, COMMANDS.into_iter()) {
+    let hint = match nearest(name, COMMANDS) {
         Some(near) => format!("; did you mean `{near}`?"),
         None => "; `muster --help` lists them".to_owned(),
     };
     UsageError(format!("there is no command `{name}`{hint}"))
-}
-
-fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let near = known.map(|one| (strsim::damerau_levenshtein(name, one), one)).min()?;
-    (near.0 <= 2).then_some(near.1)
 }
 
 fn start(mode: ServerMode, rest: Vec<String>) -> Result<Command, UsageError> {

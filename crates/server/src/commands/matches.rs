@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use muster_live::matches::Callback;
-use muster_script::matches::replay::{Played, Replayed};
-use muster_wire::match_log as wire;
-use muster_wire::match_log::act::Act;
+use muster_script::matches::replay::{Played, Replayed, in_words};
 use tokio::task::LocalSet;
 
 use super::{Outcome, print, runtime};
@@ -14,9 +12,6 @@ use crate::cli::MatchAction;
 use crate::config::{self, KeyFile, ServerMode, Setting};
 use crate::game::{RecordingPlayer, read_recording};
 use crate::wiring;
-
-/// Largest number of bytes of a message that are shown.
-const SHOWN_BYTES: usize = 60;
 
 /// Replays recordings. Fails if the code does something else than was recorded.
 pub(super) fn run(action: MatchAction, files: &[PathBuf], flags: &[Setting]) -> Outcome {
@@ -96,23 +91,6 @@ fn show(played: &Played<'_>) {
         returned.outcome,
     ));
     for act in &returned.acts {
-        let _ = print(&format!("    {}", shown(act)));
-    }
-}
-
-fn shown(act: &wire::Act) -> String {
-    let message = |broadcast: &wire::Broadcast| {
-        let data = String::from_utf8_lossy(&broadcast.data[..broadcast.data.len().min(SHOWN_BYTES)]).into_owned();
-        let to = if broadcast.for_some { format!("{} of them", broadcast.to.len()) } else { "all".to_owned() };
-        format!("op code {}, {} bytes, to {to}: {data:?}", broadcast.op_code, broadcast.data.len())
-    };
-    match &act.act {
-        Some(Act::Broadcast(broadcast)) => format!("sends {}", message(broadcast)),
-        Some(Act::Deferred(broadcast)) => format!("sends behind the loop {}", message(broadcast)),
-        Some(Act::Kick(kick)) => format!("puts {} out", kick.sessions.len()),
-        Some(Act::Label(label)) => format!("is found by {label:?}"),
-        Some(Act::SetTimer(timer)) => format!("sets the timer {:?} to {} ms", timer.name, timer.after_ms),
-        Some(Act::CancelTimer(name)) => format!("cancels the timer {name:?}"),
-        None => "does what this release does not know".to_owned(),
+        let _ = print(&format!("    {}", in_words(act)));
     }
 }

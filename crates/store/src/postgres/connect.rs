@@ -69,7 +69,6 @@ pub(super) async fn connect(servers: &Servers, settings: &Settings) -> Result<Co
 /// [`Unusable`], which may pass if that of any server may.
 pub(super) async fn try_to_connect(servers: &Servers, settings: &Settings) -> Result<Connected, Unusable> {
     let mut told = Unusable::from(String::new());
-    let is_one = servers.iter().count() == 1;
     for server in servers.iter() {
         let attempt = tokio::time::timeout(server.connect_timeout, Box::pin(connect_to(server, settings))).await;
         let why = match attempt {
@@ -77,9 +76,6 @@ pub(super) async fn try_to_connect(servers: &Servers, settings: &Settings) -> Re
             Ok(Err(why)) => why,
             Err(_) => Unusable { text: "it did not answer in time".to_owned(), may_pass: true },
         };
-        if is_one {
-            return Err(why);
-        }
         let separator = if told.text.is_empty() { "" } else { "; " };
         // Writing to a String cannot fail.
         let _ = write!(told.text, "{separator}{}: {}", server.place, why.text);
@@ -112,12 +108,21 @@ impl Failed {
         }
     }
 
-    fn unusable(&self) -> Unusable {
-        Unusable { text: self.told(), may_pass: self.may_pass() }
+    fn unusable(&self, server: &Server) -> Unusable {
+        Unusable { text: self.told(server), may_pass: self.may_pass() }
     }
 
-    fn told(&self) -> String {
+    fn told(&self, server: &Server) -> String {
         let text = describe(&self.error);
+        let user = server.config.get_user().unwrap_or("postgres");
+        if self.error.code() == Some(&SqlState::UNDEFINED_DATABASE) {
+            let name = server.config.get_dbname().unwrap_or(user);
+            return format!("{text}: make it by `createdb {name}`, or by the statement CREATE DATABASE \"{name}\"");
+        }
+        let is_login = self.error.code() == Some(&SqlState::INVALID_PASSWORD) || self.is_not_admitted();
+        if is_login && !text.contains(&format!("\"{user}\"")) {
+            return format!("{text}, as user \"{user}\"");
+        }
         if self.error.code() == Some(&SqlState::PROTOCOL_VIOLATION) && text.contains("startup parameter") {
             return format!("{THROUGH_A_POOLER} ({text})");
         }
@@ -133,25 +138,25 @@ fn is_unreached(error: &tokio_postgres::Error) -> bool {
 
 async fn connect_to(server: &Server, settings: &Settings) -> Result<Connected, Unusable> {
     let (client, driver, is_encrypted) = match server.ssl_mode {
-        SslMode::Disable => clear(server, settings).await.map_err(|failed| failed.unusable())?,
+        SslMode::Disable => clear(server, settings).await.map_err(|failed| failed.unusable(server))?,
         SslMode::Require => {
-            encrypted(server, settings, DriverMode::Require).await?.map_err(|failed| failed.unusable())?
+            encrypted(server, settings, DriverMode::Require).await?.map_err(|failed| failed.unusable(server))?
         }
         SslMode::Prefer => match encrypted(server, settings, DriverMode::Prefer).await? {
             Ok(opened) => opened,
             Err(failed) if failed.was_encrypting && (failed.is_not_admitted() || failed.error.code().is_none()) => {
                 clear(server, settings)
                     .await
-                    .map_err(|second| format!("{}; unencrypted: {}", failed.told(), second.told()))?
+                    .map_err(|second| format!("{}; unencrypted: {}", failed.told(server), second.told(server)))?
             }
-            Err(failed) => return Err(failed.unusable()),
+            Err(failed) => return Err(failed.unusable(server)),
         },
         SslMode::Allow => match clear(server, settings).await {
             Ok(opened) => opened,
             Err(failed) if failed.is_not_admitted() => encrypted(server, settings, DriverMode::Require)
                 .await?
-                .map_err(|second| format!("{}; encrypted: {}", failed.told(), second.told()))?,
-            Err(failed) => return Err(failed.unusable()),
+                .map_err(|second| format!("{}; encrypted: {}", failed.told(server), second.told(server)))?,
+            Err(failed) => return Err(failed.unusable(server)),
         },
     };
     check_state(&client).await?;

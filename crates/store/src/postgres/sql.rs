@@ -44,7 +44,8 @@ const COMMIT: &str = "SET LOCAL synchronous_commit = on; COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
 
 /// Takes from a connection what a statement may have left: a transaction, cursors, settings, locks, temporary tables.
-/// It is `DISCARD ALL` without the driver's own prepared statements, and with the role that the connection began with.
+/// The statements are those of `DISCARD ALL`, but they keep the driver's prepared statements, and they go back to the
+/// role that the connection began with.
 const RESET: &str = "ROLLBACK; CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ROLE; RESET ALL; UNLISTEN *; \
                      SELECT pg_advisory_unlock_all(); DISCARD PLANS; DISCARD TEMP; DISCARD SEQUENCES";
 

@@ -197,7 +197,11 @@ fn files_in(folder: &Path) -> std::io::Result<Vec<String>> {
 /// When anything differs; the sentence says what.
 pub fn verify(backup: &Path) -> Result<Manifest, OpenError> {
     let path = backup.join(MANIFEST);
-    let read = std::fs::read(&path).map_err(OpenError::because(format!("cannot read {}", path.display())))?;
+    let unread = |error: std::io::Error| {
+        let (path, folder) = (path.display(), backup.display());
+        OpenError::new(format!("cannot read {path}: {error}; is {folder} a folder that `muster backup` made?"))
+    };
+    let read = std::fs::read(&path).map_err(unread)?;
     let manifest: Manifest =
         serde_json::from_slice(&read).map_err(OpenError::because(format!("cannot understand {}", path.display())))?;
     if ![FORMAT_OF_FILES, FORMAT].contains(&manifest.format) {

@@ -98,7 +98,7 @@ fn what_no_room_can_be_made_of() {
         |count: usize| -> Value { (0..count).map(|number| (number.to_string(), json!("x".repeat(2_000)))).collect() };
     let path_rule = "A path is made of letters, digits, '-', '_' and '.', with '/' between its segments.";
     for (payload, code, message) in [
-        (json!({ "template": "dual" }), 5, "There is no room template named \"dual\"."),
+        (json!({ "template": "dual" }), 5, "There is no room template named \"dual\" in the setting rooms.templates."),
         (json!({ "template": "duel", "capacity": 3 }), 3, "Rooms of \"duel\" have 2 to 2 players."),
         (json!({ "name": "n".repeat(129) }), 3, "A room's name has at most 128 bytes."),
         (json!({ "path": "p".repeat(129) }), 3, "A path has at most 128 bytes."),
@@ -217,7 +217,12 @@ fn players_are_placed_in_one_room_after_the_other() {
         (&json!(4), &json!(null), &json!(10_000))
     );
     assert_eq!((held.get("members"), &held["seat"]), (None, &json!(1)));
-    ann.refused("rooms.place", json!({ "template": "dual" }), 5, "There is no room template named \"dual\".");
+    ann.refused(
+        "rooms.place",
+        json!({ "template": "dual" }),
+        5,
+        "There is no room template named \"dual\" in the setting rooms.templates.",
+    );
     ann.refused("rooms.place", json!({ "template": "table", "size": 6 }), 3, "Rooms of \"table\" have 3 to 5 players.");
     ann.refused("rooms.place", json!({ "size": 2 }), 3, "Rooms of \"default\" have 8 to 8 players.");
     assert_eq!(ann.ok("rooms.place", json!({}))["room"]["template"], "default");

@@ -373,11 +373,15 @@ impl Owning<'_> {
                     self.tell_of_leave(&stream, listener.session);
                     self.expel(&stream, listener, true);
                 }
-                MatchEffect::TellFailure(id, why) => {
+                MatchEffect::TellFailure(id, to, why) => {
                     let stream = id.stream(&node);
-                    if let Some(payload) = self.sessions.encode.match_failed(&stream, &why) {
-                        let (audience, delivery) = (Audience::All, Delivery::Reliable);
-                        self.publish(&Publish { stream, payload, audience, delivery, sender: None });
+                    match (self.sessions.encode.match_failed(&stream, &why), to) {
+                        (Some(payload), Some(session)) => self.push(session, payload),
+                        (Some(payload), None) => {
+                            let (audience, delivery) = (Audience::All, Delivery::Reliable);
+                            self.publish(&Publish { stream, payload, audience, delivery, sender: None });
+                        }
+                        (None, _) => {}
                     }
                 }
                 MatchEffect::Tell { id, to, event: MatchEvent::Data(data), number } => {

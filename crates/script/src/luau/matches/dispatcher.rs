@@ -19,6 +19,7 @@ use muster_live::matches::{Act, Broadcast, LABEL_BYTES_MAX, Sender};
 use crate::host::Host;
 use crate::luau::interrupt::{raise_at_caller, seat_of};
 use crate::luau::raw::Reader;
+use crate::luau::slips;
 use crate::luau::vm::Vm;
 use crate::machine::matches::{PRESENCES_MAX, too_many_presences};
 use crate::value::allowance::Allowance;
@@ -68,6 +69,7 @@ impl Dispatcher {
         }
         lua.set_app_data(kept);
         super::timers::add(lua, vm, &table)?;
+        slips::watch(lua, &table)?;
         table.set_readonly(true);
         Ok(Self { table })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_live::matches::{Callback, Outcome};
+use muster_live::matches::{Callback, Outcome, TICK_RATES};
 use rquickjs::{Ctx, Object, Persistent, Value as JsValue};
 
 use super::MatchResult;
@@ -49,7 +49,8 @@ pub(super) fn begun<'js>(ctx: &Ctx<'js>, returned: JsValue<'js>) -> MatchResult<
     }
     let whole = |number: &f64| number.fract() == 0.0 && *number > 0.0;
     let Some(tick_rate) = get(ctx, object, "tickRate")?.as_number().filter(whole) else {
-        return Err("matchInit must return a whole number as tickRate".into());
+        let (least, most) = (TICK_RATES.start(), TICK_RATES.end());
+        return Err(format!("matchInit must return a whole number from {least} to {most} as tickRate").into());
     };
     let label = text_of(ctx, object, "matchInit", "label")?;
     Ok(InitReturn { state: Persistent::save(ctx, state), tick_rate: tick_rate as u32, label })

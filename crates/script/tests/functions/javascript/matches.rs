@@ -309,7 +309,8 @@ fn what_is_no_beginning_is_refused() {
     for (returned, told) in [
         ("5", "matchInit must return an object with state, tickRate and label, but returned number"),
         ("{ tickRate: 1 }", "matchInit returned no state"),
-        ("{ state: {}, tickRate: 1.5 }", "matchInit must return a whole number as tickRate"),
+        ("{ state: {}, tickRate: 1.5 }", "matchInit must return a whole number from 1 to 128 as tickRate"),
+        ("{ state: {}, tickRate: 0 }", "matchInit must return a whole number from 1 to 128 as tickRate"),
         ("{ state: {}, tickRate: 1, label: 5 }", "matchInit returned number as label, which must be a string"),
         ("JSON.parse('{')", " at matchInit ("),
         ("setTimeout(() => {}, 1)", " at matchInit ("),

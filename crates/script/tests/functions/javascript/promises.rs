@@ -5,6 +5,7 @@ use std::time::Duration;
 use muster_script::{JsFunctions, Limits};
 
 use super::{answer, load, refused};
+use crate::logs::warnings;
 use crate::world::{block_on, call, most_inside};
 
 const GAME: &str = "
@@ -156,4 +157,68 @@ fn there_are_promises_of_what_may_wait_and_of_nothing_else() {
     let body = "return JSON.stringify([typeof nk.promises.httpRequest, typeof nk.promises.accountGetId,
         typeof nk.promises.uuidv4])";
     assert_eq!(answer(body, ""), Ok(r#"["function","function","undefined"]"#.to_owned()));
+}
+
+const FORGETFUL: &str = "
+    let shared;
+    const wrong = (nk) => nk.promises.storageWrite([{ collection: 'c', key: 'k', value: {}, version: 'wrong' }]);
+    async function fails() { throw Error('lost'); }
+    function drops() { fails(); return 'ok'; }
+    function crowds() { for (let i = 0; i < 100; i += 1) { fails(); } return 'ok'; }
+    async function awaits(ctx, logger, nk) {
+        const late = fails();
+        await nk.promises.storageRead([]);
+        const all = await Promise.allSettled([late, fails(), wrong(nk), wrong(nk)]);
+        return String(all.filter((one) => one.status === 'rejected').length);
+    }
+    async function rejects(ctx, logger, nk) {
+        await nk.promises.storageRead([]);
+        return fails();
+    }
+    async function leaves(ctx, logger, nk) {
+        shared = wrong(nk);
+        shared.then(() => 'this promise fails too');
+        return 'paid';
+    }
+    async function looks() { return shared.catch(() => 'failed'); }
+    function InitModule(ctx, logger, nk, initializer) {
+        for (const run of [drops, crowds, awaits, rejects, leaves, looks]) { initializer.registerRpc(run.name, run); }
+        async function begins() { throw Error('at the beginning'); }
+        begins();
+    }";
+
+/// The warnings of some calls, one after the other, on one machine.
+fn warned(calls: &[(&str, Result<&str, &str>)]) -> Vec<String> {
+    let functions = load(&[("index.js", FORGETFUL)], Limits { machines_max: 1, ..Limits::default() }).unwrap();
+    let make_calls = async {
+        for (id, expect) in calls {
+            let told = call(&functions, id, "").await.map_err(|(_, told)| told);
+            assert_eq!(told.as_deref().map_err(String::as_str), *expect, "{id}");
+        }
+    };
+    warnings(|| block_on(make_calls)).1
+}
+
+#[test]
+fn a_forgotten_promise_that_fails_is_told_in_the_log() {
+    const TOLD: &str = "a promise was rejected and nobody awaited it";
+    let at_once = warned(&[("drops", Ok("ok"))]);
+    let [line] = &at_once[..] else { panic!("{at_once:?}") };
+    assert!(line.contains(TOLD) && line.contains("Error: lost") && line.contains("at fails (index.js:4:"), "{line}");
+    // The host's answer comes when the call has ended, and is seen in the next one.
+    let later = warned(&[("leaves", Ok("paid")), ("looks", Ok("failed"))]);
+    let [line] = &later[..] else { panic!("{later:?}") };
+    assert!(line.contains(TOLD) && line.contains("at wrong (index.js:3:"), "{line}");
+    assert_eq!(warned(&[("crowds", Ok("ok")), ("drops", Ok("ok"))]).len(), 64 + 1);
+    let (_, loading) = warnings(|| load(&[("index.js", FORGETFUL)], Limits::default()).map(drop));
+    let [line] = &loading[..] else { panic!("{loading:?}") };
+    assert!(line.contains(TOLD) && line.contains("at the beginning"), "{line}");
+}
+
+#[test]
+fn a_promise_that_was_awaited_late_or_returned_is_not_told_again() {
+    assert_eq!(warned(&[("awaits", Ok("4"))]), [""; 0]);
+    let returned = warned(&[("rejects", Err("Error: lost"))]);
+    let [line] = &returned[..] else { panic!("{returned:?}") };
+    assert!(line.contains("game code failed"), "{line}");
 }

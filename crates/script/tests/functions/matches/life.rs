@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use muster_script::value::Value;
 
 use super::{Hall, presence, run};
+use crate::logs::warnings;
 
 /// A handler that keeps a line for each call in its state, and answers these lines to a signal.
 const DIARY: &str = r#"
@@ -142,6 +143,32 @@ fn a_match_ends_where_there_is_no_state_any_more() {
             assert!(hall.signal(1, "?").await.is_err());
         });
     }
+}
+
+#[test]
+fn a_misspelt_function_of_the_dispatcher_is_told_with_the_one_that_was_meant() {
+    for (call, told) in [
+        ("dispatcher.broadcastMessage(1)", "broadcastMessage: did you mean dispatcher.broadcast_message?"),
+        ("dispatcher.set_timmer('x', 1)", "set_timmer: did you mean dispatcher.set_timer?"),
+        ("dispatcher.fly()", "fly: the dispatcher has no such function"),
+    ] {
+        let code = format!("function M.match_loop(context, dispatcher, tick, state, messages) {call} return state end");
+        let hall = Hall::with(&code);
+        let ((), lines) = warnings(|| {
+            run(async {
+                hall.create(1, Value::Nil).await.unwrap();
+                hall.pass(100).await;
+            });
+        });
+        let told = format!("attempt to call a nil value (dispatcher.{told})");
+        assert!(lines.iter().any(|line| line.contains(&told)), "{call}: {lines:?}");
+    }
+    let asks = "function M.match_signal(context, dispatcher) return {}, tostring(dispatcher.fly == nil) end";
+    let hall = Hall::with(asks);
+    run(async {
+        hall.create(1, Value::Nil).await.unwrap();
+        assert_eq!(hall.signal(1, "").await.unwrap(), "true");
+    });
 }
 
 #[test]

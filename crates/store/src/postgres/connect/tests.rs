@@ -261,9 +261,19 @@ fn a_password_is_bound_to_the_certificate() {
         ("secret", "sslmode=disable", Ok(false)),
         ("secret", "sslmode=disable&channel_binding=require", Err("channel binding")),
         ("wrong", "sslmode=prefer", Err("28P01")),
+        ("wrong", "sslmode=disable", Err("\"secretive\"")),
     ] {
         check(&[secure.url(&format!("secretive:{password}"), "localhost", parameters)], expect);
     }
+}
+
+#[test]
+fn a_refusal_names_the_server_and_a_remedy() {
+    let secure = Secure::shared();
+    let url = secure.url("clear", "localhost", "sslmode=disable").replace("/postgres?", "/nowhere?");
+    let told = try_to_connect(&[url]).unwrap_err();
+    assert!(told.starts_with(&format!("localhost:{}: ", secure.port())), "{told}");
+    assert!(told.ends_with("make it by `createdb nowhere`, or by the statement CREATE DATABASE \"nowhere\""), "{told}");
 }
 
 #[test]

@@ -320,7 +320,9 @@ fn a_recording_tells_where_other_code_does_something_else() {
     let (replayed, differences) = replay(&script, &[("game.lua", &said), ("helper.lua", HELPER)], &disk);
     // The third tick is the fourth call, counting the first callback.
     assert_eq!((replayed.calls, replayed.differences), (4, 1), "it ends where another match begins");
-    assert!(differences[0].starts_with("its act 1 is Some(Deferred(Broadcast"), "{differences:?}");
+    let (now, before) = differences[0].split_once("; it was recorded that this ").unwrap();
+    assert!(now.starts_with("its act 1 sends behind the loop op code ") && now.contains("was paid "), "{now}");
+    assert!(before.starts_with("sends behind the loop op code ") && before.contains("\"paid "), "{before}");
 
     let asks = LUA.replace("nk.storage_read(", "nk.storage_list('', 'game', 10, '') nk.storage_read(");
     let (_, differences) = replay(&script, &[("game.lua", &asks), ("helper.lua", HELPER)], &disk);
