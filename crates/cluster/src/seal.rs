@@ -41,7 +41,7 @@ pub(crate) fn without_seal(value: &[u8]) -> &[u8] {
 /// Bytes that a seal adds to a value.
 pub const VALUE_SEAL_BYTES: usize = CODE_BYTES + MARK.len();
 
-/// What is refused is logged the first time, and then once in so many times.
+/// A refusal is logged the first time, and then once in so many times.
 const LOGGED_ONCE_IN: u64 = 4_096;
 
 /// Use of seals by a node. The three are stages of an upgrade from a release that knows no seals.

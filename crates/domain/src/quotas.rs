@@ -1,7 +1,7 @@
 //! Quotas: how much one account may make the database hold, so that nobody fills the disk with a free one.
 //!
-//! They hold for what players write themselves. Game code is trusted: its writes are never refused. What it stores for a
-//! player counts once the player writes.
+//! They hold for what players write themselves. Game code is trusted: its writes are never refused. What it stores for
+//! a player counts once the player writes.
 
 use crate::error::{Error, ErrorKind};
 use crate::limits::{DEVICES_MAX, USER_MESSAGE_BYTES_PER_DAY, USER_MESSAGES_PER_DAY, USER_OBJECT_BYTES, USER_OBJECTS};

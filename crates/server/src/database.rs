@@ -74,7 +74,8 @@ fn connections(total: usize, users: usize) -> (usize, usize) {
 }
 
 impl Database {
-    /// Opens the configured database for `users` shards, bringing its schema up to date. Answers whether it is new, too.
+    /// Opens the configured database for `users` shards, bringing its schema up to date. Answers whether it is new,
+    /// too.
     ///
     /// # Errors
     /// A sentence that says what to do.

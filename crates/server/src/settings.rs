@@ -105,7 +105,7 @@ pub(crate) fn user_requests(config: &Config) -> Rate {
     Rate { per_sec: config.limits.user_requests_per_sec, burst: config.limits.user_requests_burst }
 }
 
-/// What each account may hold and send.
+/// The quotas of each account.
 pub(crate) fn quotas(config: &Config) -> Quotas {
     let limits = &config.limits;
     Quotas::new([

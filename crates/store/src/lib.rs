@@ -42,7 +42,8 @@ pub struct BroughtUpToDate {
     pub is_new: bool,
 }
 
-/// Brings the database at `address` up to date, and creates it if there is none. Call it once, on a tokio runtime, before stores are opened.
+/// Brings the database at `address` up to date, and creates it if there is none. Call it once, on a tokio runtime,
+/// before stores are opened.
 ///
 /// # Errors
 /// When the database cannot be used; the sentence says what to do.

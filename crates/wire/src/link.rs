@@ -1,6 +1,6 @@
 //! Frames of the links between nodes: a header of fixed length and the bytes of a batch, or a report of missing frames.
-//! Numbers are little-endian. Frames of other versions are refused. What a seal is, is the links' business: here is only
-//! the bit that tells of it.
+//! Numbers are little-endian. Frames of other versions are refused. What a seal is, is the links' business: here is
+//! only the bit that tells of it.
 
 /// Length of a frame's header, in bytes.
 pub const HEADER_BYTES: usize = 36;

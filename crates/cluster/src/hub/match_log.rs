@@ -41,14 +41,6 @@ impl Member {
     }
 }
 
-#[cfg(test)]
-impl Member {
-    /// The messages as anybody can read and write them.
-    pub(crate) fn subjects(&self) -> HubSubjects {
-        HubSubjects { hub: self.hub.clone(), connection: self.connection.subscribe() }
-    }
-}
-
 impl HubSubjects {
     /// Waits for as long as a frame may travel. Answers `false` if the member is cut off.
     async fn travel(&self) -> bool {
@@ -156,5 +148,13 @@ impl Subjects for HubSubjects {
 
     fn identity(&self) -> u128 {
         self.hub.state().chance.u128(..)
+    }
+}
+
+#[cfg(test)]
+impl Member {
+    /// The messages as anybody can read and write them.
+    pub(crate) fn subjects(&self) -> HubSubjects {
+        HubSubjects { hub: self.hub.clone(), connection: self.connection.subscribe() }
     }
 }

@@ -130,8 +130,8 @@ impl Hub {
         self.0.changes.send_replace(());
     }
 
-    /// Loses the registry and all recovery data, as a store that was deleted. Members that are cut off meanwhile find an
-    /// empty registry afterwards.
+    /// Loses the registry and all recovery data, as a store that was deleted. Members that are cut off meanwhile find
+    /// an empty registry afterwards.
     pub fn lose_store(&self) {
         let mut state = self.0.state();
         state.values.lose();

@@ -28,8 +28,8 @@ pub enum Incompatible {
     /// The keys differ: each node would refuse the tokens of the other.
     #[error(
         "node `{0}` of it has other keys, so that each would refuse the tokens of the other: give both the same \
-         `keys.yml`, and the same keys by configuration if there are any; to change keys, stop all nodes first. If their \
-         keys are the same, correct `cluster.seals`: that node writes without seals"
+         `keys.yml`, and the same keys by configuration if there are any; to change keys, stop all nodes first. If \
+         their keys are the same, correct `cluster.seals`: that node writes without seals"
     )]
     Keys(Arc<str>),
     /// The databases differ: one player would have two accounts.

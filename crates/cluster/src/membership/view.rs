@@ -222,7 +222,7 @@ impl View {
         }
     }
 
-    /// What a node makes of a view that has no seal of its keys. Nothing in it can be believed, so that its nodes own
+    /// The view as a node takes it if it has no seal of its keys. Nothing in it can be believed, so that its nodes own
     /// nothing and have other keys: with their leases they keep this node out, and without them the view is replaced.
     pub(crate) fn of_strangers(bytes: &[u8], revision: Revision) -> Self {
         let mut view = Self::empty(Epoch::default());
@@ -239,8 +239,8 @@ impl View {
         self.nodes.iter().any(|node| node.compatibility.keys == FOREIGN_KEYS)
     }
 
-    /// Cancels all moves, since it is not known how far they came. Their partitions get a new epoch, as their content may
-    /// be lost.
+    /// Cancels all moves, since it is not known how far they came. Their partitions get a new epoch, as their content
+    /// may be lost.
     pub(crate) fn cancel_moves(&mut self) {
         let epoch = self.epoch;
         for holding in self.holdings.iter_mut().filter(|holding| holding.moving.is_some()) {

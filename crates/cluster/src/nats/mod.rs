@@ -54,8 +54,8 @@ impl Nats {
     /// Connects, and makes the buckets that do not exist.
     ///
     /// # Errors
-    /// [`NatsError`]: no server answers, a login or certificate is refused, a permission is missing, the server is too old
-    /// or has no JetStream.
+    /// [`NatsError`]: no server answers, a login or certificate is refused, a permission is missing, the server is too
+    /// old or has no JetStream.
     pub async fn connect(options: &NatsOptions) -> Result<Self, NatsError> {
         let nats = NatsConnection::connect(options).await?;
         nats.permitted(Self::open(nats.clone(), options)).await
@@ -78,12 +78,6 @@ impl Nats {
     /// Number of times that the recovery data were lost with JetStream's storage: they have to be written again.
     pub fn recovery_lost(&self) -> watch::Receiver<u64> {
         self.recovery_lost.subscribe()
-    }
-
-    /// Resolves when NATS says that this node's user lacks a permission.
-    #[cfg(test)]
-    pub(crate) async fn refused(&self) -> String {
-        self.nats.refused().await
     }
 
     /// Counters so far.
@@ -110,4 +104,12 @@ async fn check_jetstream(context: &jetstream::Context) -> Result<(), NatsError> 
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     Err(NatsError::NoJetStream(last))
+}
+
+#[cfg(test)]
+impl Nats {
+    /// Resolves when NATS says that this node's user lacks a permission.
+    pub(crate) async fn refused(&self) -> String {
+        self.nats.refused().await
+    }
 }

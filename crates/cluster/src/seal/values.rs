@@ -140,8 +140,8 @@ impl Opener {
     }
 
     /// The entry with its value opened. In place of a forged value stands the last right one, under the revision of the
-    /// forged: the next write of a node then replaces the forgery. If there was no right one, nothing of the forged value
-    /// is believed.
+    /// forged: the next write of a node then replaces the forgery. If there was no right one, nothing of the forged
+    /// value is believed.
     fn open_entry(&mut self, entry: Entry) -> Option<Entry> {
         let value = match open(&self.seal, Store::Registry, &entry.key, &entry.value) {
             Some(opened) => {
@@ -154,7 +154,8 @@ impl Opener {
     }
 }
 
-/// What stands for a value without a right seal. Nodes with other keys, or of a release without seals, write such values.
+/// The value that stands for one without a right seal. Nodes with other keys, or of a release without seals, write such
+/// values.
 fn of_strangers(entry: &Entry) -> Option<Bytes> {
     if entry.key == VIEW_KEY {
         return Some(View::of_strangers(without_seal(&entry.value), entry.revision).to_bytes());

@@ -1,8 +1,8 @@
 //! The sequence numbers that have arrived from one sender: each is accepted once, and none that is too old to be
 //! remembered.
 
-/// Number of sequence numbers that are remembered. Frames that the bus delays by more others than these are refused, and
-/// sent again by their links.
+/// Number of sequence numbers that are remembered. Frames that the bus delays by more others than these are refused,
+/// and sent again by their links.
 pub const WINDOW: u64 = 8_192;
 
 /// Bits of one word.

@@ -38,7 +38,8 @@ impl Rejections {
         drop(removed);
     }
 
-    /// Takes the reasons of the promises that no call can await any more, given the lowest number of an unfinished call.
+    /// Takes the reasons of the promises that no call can await any more, given the lowest number of an unfinished
+    /// call.
     pub(super) fn take<'js>(&self, ctx: &Ctx<'js>, first_call: Option<u64>) -> Vec<JsValue<'js>> {
         let is_over = |kept: &mut Rejection| first_call.is_none_or(|first| first > kept.last_call);
         let over: Vec<_> = self.0.borrow_mut().extract_if(.., is_over).collect();

@@ -71,7 +71,8 @@ async fn serve_anew(loaded: &Loaded, logs: &LogGuard, end_signals: &mut EndSigna
     }
 }
 
-/// Warns that keys were generated for a database that was there before. Of a file of SQLite the configuration has warned.
+/// Warns that keys were generated for a database that was there before. Of a file of SQLite the configuration has
+/// warned.
 fn warn_of_new_keys(config: &Config) {
     let keys_file = config.general.data_dir.join(crate::keys::FILE_NAME);
     if config.database.address.iter().any(|address| matches!(address, DatabaseAddress::Postgres(_))) {

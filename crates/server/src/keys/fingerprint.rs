@@ -1,5 +1,5 @@
-//! What nodes of a cluster make of the keys that they share: a fingerprint, by which they find out whether they have the
-//! same ones, and the key of the seals between them. Neither reveals anything about the keys themselves.
+//! Values that nodes of a cluster make of the keys that they share: a fingerprint, by which they find out whether they have
+//! the same ones, and the key of the seals between them. Neither reveals anything about the keys themselves.
 
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
@@ -16,8 +16,8 @@ pub(crate) fn fingerprint(config: &Config) -> u128 {
     of_keys(keys(config))
 }
 
-/// Key of the seals between the nodes of a cluster of this name. It reveals nothing about the keys that it is made of, and
-/// these nothing about it to somebody who does not know all of them.
+/// Key of the seals between the nodes of a cluster of this name. It reveals nothing about the keys that it is made of,
+/// and these nothing about it to somebody who does not know all of them.
 pub(crate) fn cluster_key(config: &Config) -> [u8; 32] {
     signed(keys(config), &format!("{SEAL_TEXT}{}", config.cluster.name))
 }

@@ -30,8 +30,8 @@ pub(crate) async fn player(config: &Config) -> Result<(RecordingPlayer, TempDir)
     Ok((player, folder))
 }
 
-/// Does what a start does with the configuration: reads certificates and logins, makes the rules of all parts, and loads the game
-/// code. Answers the folder of the game code, and the code in it; `None` if there is no folder.
+/// Does what a start does with the configuration: reads certificates and logins, makes the rules of all parts, and
+/// loads the game code. Answers the folder of the game code, and the code in it; `None` if there is no folder.
 ///
 /// # Errors
 /// The sentence with which a start would end.

@@ -98,7 +98,8 @@ pub(super) const UPDATE_ACCOUNT: &str = "UPDATE users SET \
 /// Answers whether the account exists, whether the device was added, and the user who had the device before, if any.
 /// In this statement $4 is the most devices of an account. Requests that come at the same time may link a few more.
 const LINK_DEVICE: &str = "WITH account AS (SELECT id FROM users WHERE id = $1), \
-     room AS (SELECT count(*) < $4 AS is_there FROM (SELECT 1 FROM user_device WHERE user_id = $1 LIMIT $4) AS linked), \
+     room AS (SELECT count(*) < $4 AS is_there \
+         FROM (SELECT 1 FROM user_device WHERE user_id = $1 LIMIT $4) AS linked), \
      added AS (INSERT INTO user_device (id, user_id) SELECT $2, id FROM account WHERE (SELECT is_there FROM room) \
          ON CONFLICT (id) DO NOTHING RETURNING user_id), \
      touched AS (UPDATE users SET update_time = $3 WHERE id IN (SELECT user_id FROM added)) \

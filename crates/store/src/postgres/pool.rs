@@ -50,7 +50,7 @@ pub struct PostgresOptions {
     pub statement_timeout: Duration,
     /// Age at which a connection is replaced; `None` means that connections are kept for as long as they work.
     pub connection_lifetime: Option<Duration>,
-    /// What each account may hold and send.
+    /// The quotas of each account.
     pub quotas: Quotas,
 }
 

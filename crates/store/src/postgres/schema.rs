@@ -94,8 +94,8 @@ pub async fn migrate(servers: &Servers) -> Result<Migrated, OpenError> {
     migrated
 }
 
-/// Waits until a database answers on `servers`, at most for `patience`, and tells the log. Other faults than that nobody
-/// answers yet are left to the next to connect.
+/// Waits until a database answers on `servers`, at most for `patience`, and tells the log. Other faults than that
+/// nobody answers yet are left to the next to connect.
 pub async fn wait_until_there(servers: &Servers, patience: Duration) {
     let begun = Instant::now();
     let settings = Settings { statement_timeout: STATEMENT_TIMEOUT, more: String::new() };

@@ -62,9 +62,9 @@ const DELETE: &str = changing!(
 );
 
 /// A statement of a client that changes an object of its own, and the count of the account with it, as `changing!` does
-/// without counting. `$change` answers how many objects and bytes there are behind it, and changes the object only while
-/// its version is that of `present`, whose size is given back. If the account must be counted first, the answer has a
-/// row that starts with NULL.
+/// without counting. `$change` answers how many objects and bytes there are behind it, and changes the object only
+/// while its version is that of `present`, whose size is given back. If the account must be counted first, the answer
+/// has a row that starts with NULL.
 macro_rules! counting {
     ($fresh:literal, $change:literal, $quotas:literal) => {
         concat!(
@@ -86,8 +86,8 @@ macro_rules! counting {
     };
 }
 
-/// A `counting!` statement that writes. In it $9 is the time since which the account must have been counted, $10 and $11
-/// are the quotas. An account may have more than its quotas; then it may get less, and not more.
+/// A `counting!` statement that writes. In it $9 is the time since which the account must have been counted, $10 and
+/// $11 are the quotas. An account may have more than its quotas; then it may get less, and not more.
 macro_rules! counting_write {
     ($change:literal) => {
         concat!(

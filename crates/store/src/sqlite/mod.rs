@@ -72,7 +72,7 @@ pub struct SqliteOptions {
     pub log_pages_max: u64,
     /// A registered file system layer of SQLite to use in place of the system's own.
     pub vfs: Option<String>,
-    /// What each account may hold and send.
+    /// The quotas of each account.
     pub quotas: Quotas,
 }
 

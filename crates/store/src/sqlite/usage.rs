@@ -1,4 +1,5 @@
-//! Counts of what accounts hold and send, for the quotas on SQLite. They change in the transaction of the client's write.
+//! Counts of what accounts hold and send, for the quotas on SQLite. They change in the transaction of the client's
+//! write.
 
 use muster_domain::UserId;
 use muster_domain::limits::{COUNT_AGE_SEC, REFUSING_COUNT_AGE_SEC};
@@ -10,7 +11,7 @@ use rusqlite::Connection;
 use super::sql::{Result, execute, exists, one};
 use crate::objects;
 
-/// What a write changes in the number and size of an account's objects.
+/// Change by a write of the number and size of an account's objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Growth {
     pub(super) objects: i64,
@@ -76,10 +77,10 @@ pub(super) fn count(connection: &Connection, owner: UserId, now: Timestamp) -> R
     }
     let sql = "SELECT count(*), coalesce(sum(octet_length(value)), 0) FROM storage WHERE user_id = ?1";
     let found = one(connection, sql, [owner.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let (objects, bytes): (i64, i64) = found.unwrap_or_default();
+    let found: (i64, i64) = found.unwrap_or_default();
     let sql =
         "INSERT OR REPLACE INTO muster_object_usage (user_id, objects, bytes, counted_at) VALUES (?1, ?2, ?3, ?4)";
-    execute(connection, sql, (owner.0, objects, bytes, now.0))?;
+    execute(connection, sql, (owner.0, found.0, found.1, now.0))?;
     Ok(true)
 }
 

@@ -1,4 +1,4 @@
-//! What one account may make the database hold.
+//! Quotas: what one account may make the database hold.
 
 use futures_util::future::join_all;
 use muster_domain::chat::Channel;
@@ -111,7 +111,7 @@ pub(super) async fn objects_of_others_count_later(fixture: &Fixture) {
     assert_eq!(put(fixture, ann, small(900, ann), NOW).await, Err(TOO_MANY));
     put(fixture, ann, small(900, ann), LATER).await.unwrap();
     assert_eq!(put(fixture, ann, small(901, ann), LATER).await, Err(TOO_MANY));
-    // What game code gives and the player deletes makes room for nothing more than until the next day.
+    // Objects that game code gives and the player deletes make room for nothing more than until the next day.
     for key in 0..5 {
         store.write_objects(Authority::Server, &[small(910 + key, ann)], LATER).await.unwrap();
         remove(fixture, ann, &format!("key {:03}", 910 + key)).await.unwrap();

@@ -133,7 +133,7 @@ impl Nats {
     }
 }
 
-/// What a server's configuration has to name.
+/// Places that a server's configuration has to name.
 #[derive(Clone, Copy, Debug)]
 pub struct NatsPlace<'a> {
     /// Number of the server, from 0.

@@ -23,9 +23,9 @@ choice! {
 choice! {
     /// Use of seals between nodes.
     pub enum Seals {
-        /// What has no seal is refused.
+        /// Whatever has no seal is refused.
         Require = "require",
-        /// What has no seal is accepted.
+        /// Whatever has no seal is accepted.
         Accept = "accept",
         /// Nothing is sealed, and what has no seal is accepted.
         Off = "off",
@@ -81,8 +81,8 @@ honoured! {
     /// Several servers as one cluster.
     pub struct Cluster in "cluster." {
         /// Servers of one NATS cluster (2.12 or newer, with JetStream), as `nats://host:port` or `tls://host:port`. If
-        /// set, this server is a node of a cluster. All nodes need the same PostgreSQL database. One `tls://` among them
-        /// makes all connections to NATS encrypted ones.
+        /// set, this server is a node of a cluster. All nodes need the same PostgreSQL database. One `tls://` among
+        /// them makes all connections to NATS encrypted ones.
         nats: Vec<String> = "", Kind::Servers, Origin::Ours;
         /// Name of the cluster, which keeps clusters apart that share servers of NATS, and ends the ids of parties:
         /// ASCII letters, digits, `-` and `_`. The same on all nodes.
@@ -119,9 +119,9 @@ honoured! {
         nats_ca_file: Option<PathBuf> = "", Kind::Path, Origin::Ours;
         /// Number of NATS servers that keep each value of the cluster.
         nats_replicas: Replicas = "1", Replicas::KIND, Origin::Ours;
-        /// Seals of what nodes say to each other over NATS: `require` (whatever has no seal of the servers' keys is refused);
-        /// `accept` and `off` are for an upgrade from a release without seals: with `accept` a node seals, and takes what
-        /// has no seal too; with `off` it does not seal.
+        /// Seals of what nodes say to each other over NATS: `require` (whatever has no seal of the servers' keys is
+        /// refused); `accept` and `off` are for an upgrade from a release without seals: with `accept` a node seals,
+        /// and takes what has no seal too; with `off` it does not seal.
         seals: Seals = "require", Seals::KIND, Origin::Ours;
         /// Whether parties survive the crash of the node that owns them: their state is written to JetStream whenever
         /// it changes. The same on all nodes.

@@ -15,8 +15,8 @@ honoured! {
         /// Configuration files (YAML), read in order; a later one overrides an earlier one. Given as a flag or by the
         /// environment, never inside a file.
         config: Vec<String> = "", Kind::List;
-        /// Time for which a start waits for PostgreSQL and for NATS if these cannot be reached, in seconds. A refused login
-        /// or a fault of TLS ends the start at once.
+        /// Time for which a start waits for PostgreSQL and for NATS if these cannot be reached, in seconds. A refused
+        /// login or a fault of TLS ends the start at once.
         start_wait_sec: u64 = "60", at_least(0), Origin::Ours;
         /// Time that the shutdown code of the game, open requests and sockets have to end in good order after a request
         /// to stop, in seconds; then they are cut.

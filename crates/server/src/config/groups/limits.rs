@@ -68,7 +68,8 @@ honoured! {
         /// Largest number of storage objects that one user may have when the user writes another. Game code is not
         /// limited. 0 is no limit; so it is for each of the next.
         user_objects: u64 = "100000", at_least(0), Origin::Ours;
-        /// Largest number of bytes that the values of one user's storage objects may have together when the user writes.
+        /// Largest number of bytes that the values of one user's storage objects may have together when the user
+        /// writes.
         user_object_bytes: u64 = "268435456", at_least(0), Origin::Ours;
         /// Largest number of messages of one user that stay in the history of their channel, and changes of such, in a
         /// day (UTC). Messages of game code are not counted.
