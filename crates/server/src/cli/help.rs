@@ -67,8 +67,8 @@ const DETAILS: [(&str, &str); 11] = [
     (
         "match",
         "Recordings need --match.record_dir or `record`. `list` and `forget` want the server stopped, or --cluster.*\n\
-         flags and the nodes' keys, as `muster drain` does. `verify` has exit status 1 if a module does something else\n\
-         than it did.",
+         flags and the nodes' keys, as `muster drain` does. `verify` has exit status 1 if a module does something\n\
+         else than it did.",
     ),
 ];
 

@@ -1,5 +1,5 @@
-//! Values that nodes of a cluster make of the keys that they share: a fingerprint, by which they find out whether they have
-//! the same ones, and the key of the seals between them. Neither reveals anything about the keys themselves.
+//! Values that nodes of a cluster make of the keys that they share: a fingerprint, by which they find out whether they
+//! have the same ones, and the key of the seals between them. Neither reveals anything about the keys themselves.
 
 use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
