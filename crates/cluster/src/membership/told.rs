@@ -41,8 +41,11 @@ impl Membership {
                 return;
             }
             match View::from_bytes(value, *revision) {
-                // The view is older than this node's: the registry lost what came later.
-                Ok(view) if view.epoch <= self.epoch_seen && self.is_member() => self.keep_view(now, view.revision),
+                // The view is older than this node's: the registry lost what came later. The same view under another
+                // revision stands where somebody wrote a forgery over it.
+                Ok(view) if view.epoch <= self.epoch_seen && self.is_member() && !self.is_same(&view) => {
+                    self.keep_view(now, view.revision);
+                }
                 Ok(view) => self.view_changed(now, view, out),
                 // Only nodes write this key. A view that this release cannot read belongs to a cluster that it cannot
                 // take part in.
@@ -94,6 +97,10 @@ impl Membership {
             (MembershipPhase::Leaving(_), None) => self.left(out),
             _ => {}
         }
+    }
+
+    fn is_same(&self, view: &View) -> bool {
+        view.epoch == self.view.epoch && view.to_bytes() == self.view.to_bytes()
     }
 
     fn is_member(&self) -> bool {
