@@ -78,7 +78,8 @@ struct Look {
 }
 
 fn setup() -> Setup {
-    let setup = Setup::dev().flag("live.shards", 2);
+    // The test asks as often as it can.
+    let setup = Setup::dev().flag("live.shards", 2).flag("limits.user_requests_per_sec", 0);
     let modules = setup.folder().join("modules");
     std::fs::create_dir_all(&modules).unwrap();
     std::fs::write(modules.join("table.lua"), MODULE).unwrap();
