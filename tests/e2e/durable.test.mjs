@@ -12,6 +12,8 @@ import { copyDatabase } from "./support/server.mjs";
 
 const MODULES = fileURLToPath(new URL("./modules-durable", import.meta.url));
 const SAY = 1;
+/** Ticks of five seconds, after which the next snapshot of a match is due. */
+const SNAPSHOT_TICKS = 100;
 
 const create = async (player) => (await player.client.rpc(player.session, "table_create", {})).payload.id;
 
@@ -148,6 +150,11 @@ describe("in a cluster", () => {
       return counts.reduce((sum, count) => sum + count, 0) === ids.length;
     });
     assert.equal(await pay(), 2 * paid);
+    // By then each match has written snapshots, and its log has nothing from before the payments.
+    for (const id of ids) {
+      const { tick } = await look(ann, id);
+      await until("two snapshots are due", async () => (await look(ann, id)).tick > tick + 2 * SNAPSHOT_TICKS);
+    }
     const before = await Promise.all(ids.map((id) => look(ann, id)));
 
     await useDatabase(older);

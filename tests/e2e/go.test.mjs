@@ -251,7 +251,14 @@ onEveryServer(
       assert.equal(await again(), "1");
     });
   },
-  { ...flags, "runtime.env": "GAME=highcard", "matchmaker.interval_sec": 1, "script.call_cpu_ms": 300 },
+  {
+    ...flags,
+    "runtime.env": "GAME=highcard",
+    "matchmaker.interval_sec": 1,
+    "script.call_cpu_ms": 300,
+    // A player asks until a new instance is there.
+    "limits.user_requests_per_sec": 0,
+  },
 );
 
 test("a module that changes is loaded while the server runs", async (t) => {

@@ -35,7 +35,8 @@ fn a_flood_of_chat_is_slowed_then_refused_and_the_receiver_gets_what_the_rate_al
     let join = json!({ "target": "lobby", "type": 1, "persistence": false });
     let channel = ann.ask("channel_join", join.clone())["channel"]["id"].clone();
     bob.ask("channel_join", join);
-    (ann.pushed(), bob.pushed());
+    ann.pushed();
+    bob.pushed();
     let start = world.app.clock.now();
     let say = json!({ "cid": "7", "channel_message_send": { "channel_id": channel, "content": "{}" } });
     let error = (0..1_000).find_map(|_| send(&world, &ann, &say).0).unwrap();
@@ -89,8 +90,10 @@ fn who_floods_on_is_muted_and_then_closed_and_kept_out_as_the_ladder_says() {
     let ask = json!({ "cid": "1", "status_unfollow": { "user_ids": [] } });
     let flood = || loop {
         let (error, close) = send(&world, &ann, &ask);
-        if error.is_some() && refused(&world, Spending::Requests).is_multiple_of(100) {
-            return (error.unwrap()["context"]["retry_after_ms"].clone(), close);
+        if let Some(error) = error
+            && refused(&world, Spending::Requests).is_multiple_of(100)
+        {
+            return (error["context"]["retry_after_ms"].clone(), close);
         }
     };
     assert_eq!(flood(), (json!("30001"), None));

@@ -58,7 +58,8 @@ impl Nats {
     /// old or has no JetStream.
     pub async fn connect(options: &NatsOptions) -> Result<Self, NatsError> {
         let nats = NatsConnection::connect(options).await?;
-        nats.permitted(Self::open(nats.clone(), options)).await
+        // The futures of requests are large, and these are made once.
+        Box::pin(nats.permitted(Self::open(nats.clone(), options))).await
     }
 
     async fn open(nats: NatsConnection, options: &NatsOptions) -> Result<Self, NatsError> {

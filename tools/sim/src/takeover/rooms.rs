@@ -323,7 +323,8 @@ impl World {
         self.ask_rooms(at, who, OpenRoomRequest::Find, |caller, reply_to| {
             MessageToRoomOwner::Directory(Request { caller, reply_to, what })
         })?;
-        self.settle()?;
+        // No time passes until the answer comes, so that no room closes meanwhile.
+        while self.happen()? {}
         let listed = self.rooms.page.take().map(|page| page.rooms).unwrap_or_default();
         let rooms: usize = self.cluster.planes.values().map(|plane| plane.stats().rooms.rooms).sum();
         ensure(Check::Lobby, listed.len() == rooms, || format!("{rooms} rooms, and listed are {listed:?}"))?;

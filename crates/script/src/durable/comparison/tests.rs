@@ -86,7 +86,7 @@ fn told(fate: Option<&Fate>) -> String {
         let latest = calls.calls.last().map_or("the start".to_owned(), |(called, answers)| {
             format!("call {} with {} answers", called.call, answers.len())
         });
-        assert_eq!(calls.in_database != LoggedWrite::Untold, true, "the match knows what the database has");
+        assert!(calls.in_database != LoggedWrite::Untold, "the match knows what the database has");
         latest
     };
     match fate {
