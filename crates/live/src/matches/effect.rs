@@ -27,9 +27,9 @@ pub enum MatchEffect {
     Refuse(MatchId, Listener),
     /// Takes a player off the match's stream, and tells the player and the others.
     Expel(MatchId, Listener),
-    /// Tells a session, or else the players on the match's stream, that the match has failed, for this reason, if
-    /// players of this server are told reasons.
-    TellFailure(MatchId, Option<SessionRef>, Arc<str>),
+    /// Tells the players on the match's stream that the match has failed, for this reason, if players of this server
+    /// are told reasons.
+    TellFailure(MatchId, Arc<str>),
     /// Sends something to players on the match's stream.
     Tell {
         /// The match.

@@ -405,7 +405,7 @@ impl Matches {
     fn end(&mut self, id: MatchId, end: MatchEnd, out: &mut Vec<MatchEffect>) {
         if let Some(running) = self.remove(id) {
             if let MatchEnd::Failed(why) = &end {
-                out.push(MatchEffect::TellFailure(id, None, why.clone()));
+                out.push(MatchEffect::TellFailure(id, why.clone()));
             }
             running.close(out);
             if end != MatchEnd::Lost {

@@ -52,15 +52,6 @@ impl CallUnderWay {
         }
     }
 
-    /// Tells the player who waits to be let in why the match has failed. The player is not on the match's stream, by
-    /// which the others are told.
-    fn tell_failure(&self, why: &Arc<str>, out: &mut Vec<MatchEffect>) {
-        let awaited = self.pending_attempt().filter(|pending| pending.awaited_until.is_some());
-        out.extend(awaited.map(|PendingAttempt { attempt, .. }| {
-            MatchEffect::TellFailure(attempt.id, Some(attempt.member.listener.session), why.clone())
-        }));
-    }
-
     /// Answers the requests that wait for the call, because the match ends and the call brings no answer. The request
     /// to create a match comes from game code, so its answer says why there is no match.
     fn give_up(self, why: &str, out: &mut Vec<MatchEffect>) {
@@ -172,7 +163,6 @@ impl RunningMatch {
                 return Err(MatchEnd::Over);
             }
             (under_way, Outcome::Failed(why)) => {
-                under_way.tell_failure(&why, out);
                 under_way.give_up(&why, out);
                 return Err(MatchEnd::Failed(why));
             }

@@ -311,20 +311,6 @@ fn an_accepted_player_is_told_when_the_match_ends_in_the_join() {
 }
 
 #[test]
-fn a_player_whose_attempt_fails_is_told_why_like_the_players_inside() {
-    let mut world = World::with_match_of(ID, roomy(), 10);
-    world.come(1);
-    world.attempt(2);
-    world.effects.clear();
-    world.returns(done(Outcome::Failed("boom".into())));
-    let told = world.effects.iter().filter_map(|effect| match effect {
-        MatchEffect::TellFailure(_, to, why) => Some((*to, &**why)),
-        _ => None,
-    });
-    assert_eq!(told.collect::<Vec<_>>(), [(Some(session(2)), "boom"), (None, "boom")]);
-}
-
-#[test]
 fn a_player_who_waits_too_long_for_the_join_joins_and_leaves() {
     let mut world = World::with_match_of(durable_id(), MatchesConfig { answer_wait_max_ms: 1_000, ..roomy() }, 10);
     world.attempt(1);

@@ -373,15 +373,11 @@ impl Owning<'_> {
                     self.tell_of_leave(&stream, listener.session);
                     self.expel(&stream, listener, true);
                 }
-                MatchEffect::TellFailure(id, to, why) => {
+                MatchEffect::TellFailure(id, why) => {
                     let stream = id.stream(&node);
-                    match (self.sessions.encode.match_failed(&stream, &why), to) {
-                        (Some(payload), Some(session)) => self.push(session, payload),
-                        (Some(payload), None) => {
-                            let (audience, delivery) = (Audience::All, Delivery::Reliable);
-                            self.publish(&Publish { stream, payload, audience, delivery, sender: None });
-                        }
-                        (None, _) => {}
+                    if let Some(payload) = self.sessions.encode.match_failed(&stream, &why) {
+                        let (audience, delivery) = (Audience::All, Delivery::Reliable);
+                        self.publish(&Publish { stream, payload, audience, delivery, sender: None });
                     }
                 }
                 MatchEffect::Tell { id, to, event: MatchEvent::Data(data), number } => {
