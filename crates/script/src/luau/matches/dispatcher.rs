@@ -158,10 +158,6 @@ impl Arguments<'_> {
         if length > PRESENCES_MAX {
             return Err(too_many_presences(of));
         }
-        // A presence by itself has no items: read as a list it would reach nobody.
-        if length == 0 && self.reader.field(at, c"session_id", |_| Some(())).is_some() {
-            return Err(format!("bad argument #{at} to {of} (list of presences expected, got a presence)"));
-        }
         self.reader.each_item(at, length, |reader, _| {
             match reader.kind(-1) {
                 ffi::LUA_TTABLE => {
