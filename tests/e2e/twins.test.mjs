@@ -58,7 +58,9 @@ async function startTwin(language, kind, flags = {}) {
   const folder = await mkdtemp(join(tmpdir(), `muster-twins-${language}-`));
   await TWINS[language](folder);
   await cp(join(SOURCES, "data"), join(folder, "data"), { recursive: true });
-  const ours = { "runtime.path": folder, "runtime.env": "GAME=twins", name: "twins" };
+  // Nodes of a cluster have names of their own.
+  const name = kind.nodes ? {} : { name: "twins" };
+  const ours = { "runtime.path": folder, "runtime.env": "GAME=twins", ...name };
   const server = await startServer(kind, { ...inGo, ...ours, ...flags });
   const dispose = async () => {
     await server.dispose();
@@ -93,7 +95,8 @@ function normal(value, ids, isChosen = false) {
   }
   if (typeof value === "string") {
     const known = Object.keys(ids).find((name) => ids[name] === value);
-    return known ? `{${known}}` : value;
+    // Each twin's player may be on another node.
+    return known ? `{${known}}` : value.replace(/^node-\d$/, "twins");
   }
   if (value === null || typeof value !== "object") {
     return value;
