@@ -4,7 +4,7 @@
 mod durable;
 mod index;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
@@ -223,6 +223,11 @@ struct Durable {
     /// Partitions of this place in whose logs nothing was written, and the epoch in which each came here. The log of
     /// such a partition is taken over when the first durable match is created there.
     unwritten: RefCell<HashMap<Partition, Epoch>>,
+    /// Partitions that came here and are yet to be looked through for matches that no log has. One look at the database
+    /// is for all of them, since partitions may come by the hundred.
+    unsearched: RefCell<BTreeSet<Partition>>,
+    /// Whether such a look is under way.
+    is_searching: Cell<bool>,
 }
 
 /// The plane as the owner of durable matches.
@@ -251,7 +256,16 @@ impl LanguageMatches {
         owner: Box<dyn DurableOwner>,
     ) -> Self {
         let (clock, store) = (host.clock.clone(), host.store.clone());
-        self.durable = Some(Durable { clock, store, metrics, logs, owner, unwritten: RefCell::default() });
+        self.durable = Some(Durable {
+            clock,
+            store,
+            metrics,
+            logs,
+            owner,
+            unwritten: RefCell::default(),
+            unsearched: RefCell::default(),
+            is_searching: Cell::default(),
+        });
         self
     }
 

@@ -58,12 +58,23 @@ impl LanguageMatches {
         let (written, unwritten): (Vec<_>, Vec<_>) =
             partitions.into_iter().partition(|(partition, _)| is_written(partition));
         durable.unwritten.borrow_mut().extend(unwritten.iter().copied());
-        let ours: BTreeSet<Partition> = written.iter().chain(&unwritten).map(|(partition, _)| *partition).collect();
+        let ours: Vec<Partition> = written.iter().chain(&unwritten).map(|(partition, _)| *partition).collect();
         for (partition, epoch) in unwritten {
             durable.owner.taken_over(partition, epoch, Vec::new());
         }
         join_all(written.into_iter().map(|(partition, epoch)| self.take_over_one(durable, partition, epoch))).await;
-        self.tell_of_lost_logs(|partition| ours.contains(&partition)).await;
+        durable.unsearched.borrow_mut().extend(ours);
+        if durable.is_searching.replace(true) {
+            return;
+        }
+        loop {
+            let partitions = durable.unsearched.take();
+            if partitions.is_empty() {
+                break;
+            }
+            self.tell_of_lost_logs(|partition| partitions.contains(&partition)).await;
+        }
+        durable.is_searching.set(false);
     }
 
     /// Tells the operator of matches that have not ended according to the database, but that no log has. `is_ours`
