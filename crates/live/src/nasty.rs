@@ -1,4 +1,5 @@
-//! Filters and texts made to cost as much as they can, from seeds. A search keeps the dearest filter and changes it.
+//! Filters and texts made to cost as much as they can, from seeds, and the generator of all tests of this crate. A
+//! search keeps the dearest filter and changes it.
 
 /// A small seeded generator (SplitMix64).
 pub(crate) struct Random(pub u64);

@@ -14,6 +14,7 @@ use muster_domain::Timestamp;
 use muster_domain::ids::Uuid;
 
 use super::*;
+pub(super) use crate::nasty::Random;
 
 /// Moment at which the tickets of tests are made, in seconds since 1970.
 const START: i64 = 1_000;
@@ -110,25 +111,4 @@ impl Pool {
 
 fn ids<M>(tickets: &[Box<Ticket<M>>]) -> String {
     tickets.iter().map(|ticket| &*ticket.id.0).collect::<Vec<_>>().join(" ")
-}
-
-/// A small seeded generator (SplitMix64).
-pub(super) struct Random(pub u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = self.0;
-        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        value ^ (value >> 31)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
 }

@@ -11,27 +11,12 @@ use super::super::{
     Caller, DirectoryAction, Entry, LobbyDelta, MessageToRoomOwner, Placement, Request, RoomAction, RoomAnswer,
     RoomAudience, RoomEffect, RoomEvent, RoomId, RoomOwner, Rooms, RoomsConfig,
 };
+pub(super) use crate::nasty::Random;
 use crate::place::{Routes, ShardIndex};
 use crate::plane::{Listener, RequestRef};
 use crate::registry::SessionKey;
 use crate::session::Millis;
 use crate::stream::{Encoding, SessionRef};
-
-/// A generator of numbers that are random enough (splitmix64).
-pub(super) struct Random(pub u64);
-
-impl Random {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    pub(super) fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-}
 
 /// A message from one shard to another.
 #[derive(Debug)]
