@@ -29,6 +29,7 @@ pub mod notifications;
 pub mod ports;
 pub mod query;
 pub mod quotas;
+pub mod ranks;
 pub mod rates;
 mod refusals;
 pub mod revocations;
