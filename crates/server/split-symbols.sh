@@ -15,7 +15,7 @@ for argument in "$@"; do
 done
 
 case $program in
-*/release/deps/muster-*)
+*/release/deps/muster-* | */dist/deps/muster-*)
     if command -v objcopy >/dev/null; then
         symbols=${program%/deps/*}/muster.debug
         objcopy --only-keep-debug "$program" "$symbols"

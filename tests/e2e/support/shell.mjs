@@ -18,7 +18,7 @@ const SERVES = /\bmuster (?:-- )?(?:serve|dev|match record)\b|\bnpm start\b/;
 /** The program that is under test takes the place of one that would be built. */
 const CARGO = `#!/bin/sh
 case "$*" in
-  "build --release"*) exit 0 ;;
+  "build --release"* | "build --profile dist"*) exit 0 ;;
   "run --release --bin muster -- "*) shift 5; exec muster "$@" ;;
   *) echo "a sample runs cargo $*, which nobody prepared" >&2; exit 1 ;;
 esac
@@ -31,7 +31,7 @@ export class Machine {
     const machine = new Machine();
     machine.folder = await mkdtemp(join(tmpdir(), "muster-samples-"));
     const inside = (path) => join(machine.folder, path);
-    for (const folder of ["bin", "target/release", "backups", "var/lib", "usr/local/bin", "etc"]) {
+    for (const folder of ["bin", "target/dist", "target/release", "backups", "var/lib", "usr/local/bin", "etc"]) {
       await mkdir(inside(folder), { recursive: true });
     }
     for (const [path, text] of Object.entries(files)) {
@@ -42,9 +42,10 @@ export class Machine {
     for (const name of ["muster", "muster-bench"]) {
       const program = join(dirname(muster), name);
       await symlink(program, inside(`bin/${name}`));
+      await symlink(program, inside(`target/dist/${name}`));
       await symlink(program, inside(`target/release/${name}`));
     }
-    await writeFile(inside("target/release/muster.debug"), "");
+    await writeFile(inside("target/dist/muster.debug"), "");
     await writeFile(inside("bin/cargo"), CARGO);
     await chmod(inside("bin/cargo"), 0o755);
     const { stdout } = await promisify(execFile)("git", ["ls-files", "--cached", "--others", "--exclude-standard", "examples"], { cwd: ROOT });

@@ -12,6 +12,7 @@ impl Folder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("muster-symbols-{}-{name}", std::process::id()));
         std::fs::create_dir_all(path.join("release/deps")).expect("a temporary folder");
+        std::fs::create_dir_all(path.join("dist/deps")).expect("a temporary folder");
         std::fs::create_dir_all(path.join("debug/deps")).expect("a temporary folder");
         Self(path)
     }
@@ -45,14 +46,18 @@ fn holds(file: &Path, bytes: &[u8]) -> bool {
 
 #[test]
 fn symbols_of_the_release_lie_beside_it() {
-    let folder = Folder::new("release");
-    let whole = folder.link("release/deps/other-1");
-    assert!(!folder.has("release/muster.debug"), "only the server's program is split");
-    let split = folder.link("release/deps/muster-1");
-    assert!(folder.has("release/muster.debug") && split < whole, "{split} of {whole} bytes are left");
-    let program = folder.0.join("release/deps/muster-1");
-    assert!(holds(&program, b"muster.debug"), "the program names the file of its symbols");
-    assert!(!holds(&program, b"program.c") && holds(&folder.0.join("release/muster.debug"), b"program.c"));
+    for profile in ["release", "dist"] {
+        let folder = Folder::new(profile);
+        let whole = folder.link(&format!("{profile}/deps/other-1"));
+        let symbols = format!("{profile}/muster.debug");
+        assert!(!folder.has(&symbols), "only the server's program is split");
+        let name = format!("{profile}/deps/muster-1");
+        let split = folder.link(&name);
+        assert!(folder.has(&symbols) && split < whole, "{split} of {whole} bytes are left");
+        let program = folder.0.join(name);
+        assert!(holds(&program, b"muster.debug"), "the program names the file of its symbols");
+        assert!(!holds(&program, b"program.c") && holds(&folder.0.join(symbols), b"program.c"));
+    }
 }
 
 #[test]

@@ -9,6 +9,21 @@ use anyhow::{Context, Result};
 
 use crate::{repository, run};
 
+/// The profile that players' servers are built with.
+const PROFILE: &str = "dist";
+
+/// Revisions whose manifest has no such profile built their `release` for players.
+const BUILD: &[&str] = &[
+    "build",
+    "--locked",
+    "--profile",
+    PROFILE,
+    "--config",
+    "profile.dist.inherits='release'",
+    "--config",
+    "profile.dist.lto='thin'",
+];
+
 /// The built programs.
 pub struct Builds {
     /// The earlier server.
@@ -27,12 +42,12 @@ impl Builds {
         let target = target();
         let before = if Path::new(before).is_file() { PathBuf::from(before) } else { revision(before, &target)? };
         let mut build = run::cargo();
-        build.args(["build", "--release", "--locked", "--package", "muster-bench"]);
+        build.args(BUILD).args(["--package", "muster-bench"]);
         if after.is_none() {
             build.args(["--package", "muster-server"]);
         }
         run::check(build.env("CARGO_TARGET_DIR", &target))?;
-        let built = |program: &str| target.join("release").join(program);
+        let built = |program: &str| target.join(PROFILE).join(program);
         let after = after.map_or_else(|| built("muster"), PathBuf::from);
         Ok(Self {
             before,
@@ -69,9 +84,9 @@ fn revision(revision: &str, target: &Path) -> Result<PathBuf> {
     run::check(add.args(["worktree", "add", "--detach"]).arg(&tree).arg(commit.trim()))?;
     let shared = target.join("compare").join("target");
     let mut build = run::cargo();
-    build.args(["build", "--release", "--locked", "--package", "muster-server"]).current_dir(&tree);
+    build.args(BUILD).args(["--package", "muster-server"]).current_dir(&tree);
     run::check(build.env("CARGO_TARGET_DIR", &shared))?;
-    let built = shared.join("release").join("muster");
+    let built = shared.join(PROFILE).join("muster");
     fs::copy(&built, &program).with_context(|| format!("cannot copy {}", built.display()))?;
     let mut remove = Command::new("git");
     run::check(remove.args(["worktree", "remove", "--force"]).arg(&tree))?;

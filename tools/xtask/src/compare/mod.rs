@@ -1,6 +1,6 @@
 //! `cargo xtask compare`: does the work tree cost more than an earlier revision?
 //!
-//! Both are built for release, and the scenarios run in rounds: the earlier build, the later one, and the earlier one
+//! Both are built as for players, and the scenarios run in rounds: the earlier build, the later one, and the earlier one
 //! again, in an order that changes from round to round. The first and the third figure of a round show how far a build
 //! differs from itself on this machine; a ratio within that spread says nothing. The figure is the server's CPU time
 //! per operation (or its memory), which is steadier than rates and latencies.
@@ -65,7 +65,7 @@ pub fn run(options: &Options) -> Result<()> {
     ensure!(options.rounds > 0, "at least one round is needed");
     let builds = Builds::make(&options.before, options.after.as_deref())?;
     println!(
-        "{:<8} {:>12} {:>12} {:>8} {:>17} {:>17}",
+        "{:<9} {:>12} {:>12} {:>8} {:>17} {:>17}",
         "", "before", "after", "ratio", "quartiles", "before to itself"
     );
     let is_asked = |scenario: &&Scenario| {
@@ -93,7 +93,7 @@ fn compare(scenario: &Scenario, builds: &Builds, options: &Options) -> Result<()
     let (before, after) = (figures(|round| round.before), figures(|round| round.after));
     let (ratios, itself) = (figures(Round::ratio), figures(Round::self_ratio));
     println!(
-        "{:<8} {:>9.2} {:<2} {:>9.2} {:<2} {:>8.3} {:>8.3}..{:<7.3} {:>8.3}..{:<7.3}",
+        "{:<9} {:>9.2} {:<2} {:>9.2} {:<2} {:>8.3} {:>8.3}..{:<7.3} {:>8.3}..{:<7.3}",
         scenario.name,
         quantile(&before, 0.5),
         scenario.unit,

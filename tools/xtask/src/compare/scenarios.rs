@@ -42,7 +42,9 @@ const ALONE: Scenario =
 
 /// All scenarios.
 pub const SCENARIOS: &[Scenario] = &[
+    Scenario { name: "heartbeat", arguments: &["heartbeat"], ..ALONE },
     Scenario { name: "chat", arguments: &["chat", "--connections", "100"], ..ALONE },
+    Scenario { name: "rpc-lua", arguments: &["rpc-lua"], needs_modules: true, ..ALONE },
     Scenario {
         name: "rooms",
         arguments: &[
