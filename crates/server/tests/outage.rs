@@ -75,7 +75,7 @@ impl Talker {
         None
     }
 
-    /// Says something until it is refused, and checks what it is told: to try again, and nothing of the server's inside.
+    /// Says something until it is refused. The refusal asks to try again, and tells nothing of the server's inside.
     fn say_until_refused(&mut self) {
         // A full disk may have room for a last page or two.
         let refusal = (0..).find_map(|number| self.say(&format!("meanwhile {number}"))).unwrap();

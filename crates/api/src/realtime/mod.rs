@@ -35,7 +35,7 @@ use crate::context::App;
 use crate::events::session as session_event;
 use crate::game::{Client, ExecutionMode, Occasion};
 use crate::metrics::add;
-use crate::unanswered::NODE_GONE;
+use crate::unanswered::node_gone;
 
 /// One player's session on a socket. Its transport hands it whole messages, in order, one at a time.
 pub struct SocketSession {
@@ -411,7 +411,7 @@ fn refuse_join(cid: String, refusal: JoinRefusal) -> MessageAnswer {
         ),
         JoinRefusal::Empty => refuse_input(cid, "Nobody is there."),
         JoinRefusal::Closed => refuse(cid, RealtimeCode::RuntimeException, "The session has closed."),
-        JoinRefusal::Unavailable => refuse(cid, RealtimeCode::RuntimeException, NODE_GONE),
+        JoinRefusal::Unavailable => refuse_domain(cid, &node_gone()),
     }
 }
 

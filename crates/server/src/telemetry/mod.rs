@@ -1,5 +1,5 @@
-//! Metrics of every part of the server, under the original's names where it has them. Each metric is one row of a table,
-//! of which the page for Prometheus and the reference page are made.
+//! Metrics of every part of the server, under the original's names where it has them. Each metric is one row of a
+//! table, of which the page for Prometheus and the reference page are made.
 
 pub mod cluster;
 mod custom;
