@@ -88,7 +88,8 @@ test("without the database nodes go on with what lives, refuse the rest, and ret
     assert.equal((await call(node, "GET", "/readycheck")).status, 503);
     assert.equal((await call(node, "GET", "/healthcheck")).status, 200);
   }
-  await refusedWith(ann.socket.writeChatMessage(kept.id, { text: "to be kept" }), RUNTIME_EXCEPTION);
+  const told = await refusedWith(ann.socket.writeChatMessage(kept.id, { text: "to be kept" }), RUNTIME_EXCEPTION);
+  assert.equal(told.context.code, "14");
 
   for (const speaker of players) {
     await hear(speaker, players, channel, `without a database, ${speaker.username}`);

@@ -2,12 +2,9 @@
 
 use muster_domain::{Error, ErrorKind};
 
-/// The sentence for a caller whose question went to a node that has gone meanwhile.
-pub(crate) const NODE_GONE: &str = "The node that was to answer has gone. Please try again.";
-
 /// The refusal of a question to a node that has gone meanwhile.
 pub(crate) fn node_gone() -> Error {
-    Error::new(ErrorKind::Unavailable, NODE_GONE)
+    Error::new(ErrorKind::Unavailable, "The node that was to answer has gone. Please try again.")
 }
 
 /// The refusal of a question whose shard has ended.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// A client address, or the network a client owns: who has one IPv6 address has 2^64 of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct AddressKey(IpAddr);
+pub(crate) struct AddressKey(pub(crate) IpAddr);
 
 impl From<IpAddr> for AddressKey {
     fn from(address: IpAddr) -> Self {

@@ -12,6 +12,12 @@ use crate::address::{AddressKey, Network};
 use crate::error::{Error, ErrorKind};
 use crate::time::Timestamp;
 
+/// Name of the limit on open connections, in metrics.
+const OPEN: &str = "connections";
+
+/// Number of addresses whose refusals are remembered until the operator has been told.
+const OFFENDERS_MAX: usize = 64;
+
 /// Number of limits that come back with time.
 const RATES: usize = AddressRate::ALL.len();
 
@@ -120,8 +126,19 @@ impl AdmissionCounters {
     /// Refusals by the name of their limit.
     pub fn by_limit(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let rates = AddressRate::ALL.map(|rate| (rate.name(), self.refused[rate as usize]));
-        std::iter::once(("connections", self.refused_open)).chain(rates)
+        std::iter::once((OPEN, self.refused_open)).chain(rates)
     }
+}
+
+/// An address that was refused something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offender {
+    /// The address; of IPv6 the first one of its network.
+    pub address: IpAddr,
+    /// The name of the limit in metrics.
+    pub limit: &'static str,
+    /// Number of refusals since the offenders were taken last.
+    pub refusals: u64,
 }
 
 /// The state as shards share it: an attacker's connections land on all of them.
@@ -161,8 +178,11 @@ impl SharedAdmission {
     }
 
     /// Takes back a refusal that was not told to anybody.
-    pub fn waive(&self, rate: AddressRate) {
+    pub fn waive(&self, rate: AddressRate, address: Option<IpAddr>) {
         let mut state = self.lock();
+        if let Some(key) = self.limited(address) {
+            state.offenders.remove(&(key, rate.name()));
+        }
         let refused = &mut state.counters.refused[rate as usize];
         *refused = refused.saturating_sub(1);
     }
@@ -177,6 +197,16 @@ impl SharedAdmission {
         };
         let born = self.lock().open(key, &self.config)?;
         Ok(Some(AddressSlot { admission: self.clone(), key, born }))
+    }
+
+    /// Takes the addresses that were refused something since the last call, the most refused first. Of very many
+    /// addresses some are left out.
+    pub fn take_offenders(&self) -> Vec<Offender> {
+        let taken = std::mem::take(&mut self.lock().offenders);
+        let offender = |((AddressKey(address), limit), refusals)| Offender { address, limit, refusals };
+        let mut offenders: Vec<_> = taken.into_iter().map(offender).collect();
+        offenders.sort_by_key(|offender| (std::cmp::Reverse(offender.refusals), offender.address, offender.limit));
+        offenders
     }
 
     /// Running totals and sizes.
@@ -238,9 +268,18 @@ struct State {
     by_order: BTreeSet<(bool, Timestamp, AddressKey)>,
     entries_born: u64,
     counters: AdmissionCounters,
+    /// Refusals by address and limit since the operator was told.
+    offenders: HashMap<(AddressKey, &'static str), u64>,
 }
 
 impl State {
+    fn note_refusal(&mut self, key: AddressKey, limit: &'static str) {
+        let offender = (key, limit);
+        if self.offenders.len() < OFFENDERS_MAX || self.offenders.contains_key(&offender) {
+            *self.offenders.entry(offender).or_default() += 1;
+        }
+    }
+
     fn take(
         &mut self,
         rate: AddressRate,
@@ -259,6 +298,7 @@ impl State {
         let next = Timestamp(known.clamp(now, latest).0 + refill_us);
         if next > latest {
             self.counters.refused[index] += 1;
+            self.note_refusal(key, rate.name());
             self.change(key, config, |entry| entry.full_at[index] = entry.full_at[index].min(latest));
             let wait_sec = (next.0 - latest.0 + 999_999) / 1_000_000;
             return Err(AddressRefused { rate, retry_after_sec: u32::try_from(wait_sec.max(1)).unwrap_or(u32::MAX) });
@@ -277,6 +317,7 @@ impl State {
     fn open(&mut self, key: AddressKey, config: &AdmissionConfig) -> Result<u64, TooManyOpen> {
         if self.by_key.get(&key).is_some_and(|entry| entry.open >= config.connections_max) {
             self.counters.refused_open += 1;
+            self.note_refusal(key, OPEN);
             return Err(TooManyOpen);
         }
         Ok(self.change(key, config, |entry| entry.open += 1).born)

@@ -79,7 +79,7 @@ impl SignIn<'_> {
             Err(refused) => {
                 let login = self.store.login(identifier, None).await?.ok_or(refused)?;
                 if let Some(admission) = self.admission {
-                    admission.waive(AddressRate::NewAccounts);
+                    admission.waive(AddressRate::NewAccounts, self.address);
                 }
                 admit(login)
             }

@@ -81,20 +81,6 @@ pub struct GuessingCounters {
     pub familiar: u64,
 }
 
-impl GuessingCounters {
-    /// Every counter under its metric's name, with its help.
-    pub fn named(&self) -> [(&'static str, &'static str, u64); 6] {
-        [
-            ("password_failures_count", "Wrong passwords, and sign-ins to unknown accounts.", self.failures),
-            ("password_refused_by_account_count", "Tries refused: too many failures.", self.refused_by_account),
-            ("password_refused_by_address_count", "Tries refused: too many failures.", self.refused_by_address),
-            ("password_failures_evicted_count", "Failures forgotten for want of room.", self.evicted),
-            ("password_failures_entries", "Accounts and addresses with failures.", self.entries),
-            ("password_familiar_entries", "Addresses that know an account's password.", self.familiar),
-        ]
-    }
-}
-
 /// A try that counts as failed until it is said how it ended.
 #[derive(Debug)]
 #[must_use = "say how the try ended: succeeded, failed or abandoned"]

@@ -542,4 +542,19 @@ mod tests {
         inbox.close();
         assert_eq!(asked.await, None);
     }
+
+    #[tokio::test]
+    async fn a_shard_that_panics_is_seen_to_have_ended() {
+        let (commands, inbox) = mpsc::channel(1);
+        let shard = ShardHandle { commands, connections: Arc::default() };
+        assert!(shard.is_alive());
+        let thread = std::thread::spawn(move || {
+            let _inbox = inbox;
+            panic!("a defect in the shard's own loop");
+        });
+        shard.ended().await;
+        assert!(!shard.is_alive());
+        assert!(thread.join().is_err());
+        assert!(shard.ask(|done| ShardCommand::Island(false, done)).await.is_none());
+    }
 }

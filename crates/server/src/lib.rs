@@ -11,6 +11,7 @@ pub mod jobs;
 pub mod keys;
 pub mod limits;
 pub mod logging;
+pub mod offenders;
 pub mod passwords;
 pub mod pruning;
 pub mod revocation_feed;

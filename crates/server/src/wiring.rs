@@ -42,6 +42,7 @@ use crate::database::{self, Database};
 use crate::game::{Game, MatchLogs, Reload, ReloadRequest};
 use crate::jobs::Jobs;
 use crate::limits;
+use crate::offenders;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
 use crate::pruning;
 use crate::revocation_feed::{self, Mailbox};
@@ -148,6 +149,7 @@ pub async fn start(config: &Config, lost_log_lines: Arc<AtomicU64>) -> Result<Ru
     };
     accept_players(&mut tasks, listener, limits, shards.clone(), metrics.gateway.clone());
     tasks.spawn(mailbox.deliver(shards.clone()));
+    tasks.spawn(offenders::tell(shared.admission.clone()));
     let reload = start_reloading(&mut tasks, reload);
     if let Some(cluster) = &cluster {
         let measured = cluster.telemetry().clock_skew_ms.clone();

@@ -74,6 +74,8 @@ fn an_address_that_signs_in_too_often_is_told_when_to_come_back_and_loses_its_co
     assert_eq!(http::read_to_end(&mut stream), b"", "the connection ends");
     assert_eq!(sign_in(&server, ELSEWHERE, "bob").1.status, 200);
     assert_eq!(limited(&server, "sign_ins"), 1.0);
+    let told = server.wait_for_log("an address takes more than it may, and is refused");
+    assert!(told.contains(CARRIER) && told.contains("\"limit\":\"sign_ins\",\"refusals\":1"), "{told}");
     server.stop();
 }
 

@@ -21,7 +21,7 @@ use rustix::process::Signal;
 use support::DEADLINE;
 use support::program::{muster, word};
 use support::server::{Server, Setup};
-use support::socket::Socket;
+use support::socket::{Socket, handshake_asking};
 use tokio::sync::mpsc;
 
 /// Exit status of a server that did not start.
@@ -205,6 +205,46 @@ fn a_name_belongs_to_one_living_node_and_to_the_next_when_that_is_dead() {
     let page = again.metrics();
     assert_eq!(["cluster_nodes", "cluster_partitions"].map(|name| page.value(name)), [1.0, 1024.0]);
     again.stop();
+}
+
+/// Path of a probe of the guide for operators: the sample that begins with this word. The port that it names has to be
+/// the default.
+fn probe(name: &str) -> String {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let guide = std::fs::read_to_string(docs.join("guide/operating.md")).unwrap();
+    let (_, sample) = guide.split_once(&format!("{name}:\n")).unwrap();
+    let get = sample.lines().find_map(|line| line.trim().strip_prefix("httpGet: { path: ")).unwrap();
+    let (path, port) = get.trim_end_matches(" }").split_once(", port: ").unwrap();
+    let keys = std::fs::read_to_string(docs.join("reference/configuration.md")).unwrap();
+    let row = keys.lines().find(|line| line.starts_with("| `socket.port` |")).unwrap();
+    assert!(row.contains(&format!("| `{port}` |")), "{row}");
+    path.to_owned()
+}
+
+#[test]
+fn a_draining_node_is_alive_and_gets_no_players_as_the_guides_probes_see_it() {
+    let place = Place::new();
+    let start = |name| place.node(Setup::dev(), name).flag("session.resume_grace_ms", 3_600_000).start();
+    let (one, two) = (start("first"), start("second"));
+    let probes = ["livenessProbe", "readinessProbe"].map(probe);
+    let seen = |server: &Server| probes.each_ref().map(|path| server.get(path).status);
+    [&one, &two].into_iter().for_each(|node| until_ready(node, true));
+    assert_eq!([seen(&one), seen(&two)], [[200, 200]; 2]);
+    // A session whose client does not come again keeps the node draining.
+    let token = one.sign_in("ann").session;
+    let request = handshake_asking(&token, Format::Json, "&resume=new");
+    let _socket = Socket::open_by(support::http::connect(one.address), Format::Json, &request);
+    one.signal(Signal::TERM);
+    one.wait_for_log("draining: sessions that can go on elsewhere do so");
+    support::wait_until("the node is not ready", || seen(&one) != [200, 200]);
+    assert_eq!(seen(&one), [200, 503]);
+    let port = one.address.port().to_string();
+    muster(&["healthcheck", &port]).failed(FAILED, "is not ready: it answered 503 to /readycheck");
+    assert_eq!(one.metrics().value("sessions_resumable"), 1.0);
+    assert_eq!(seen(&two), [200, 200]);
+    assert_eq!(two.account_status(&token), 200);
+    one.kill();
+    two.stop();
 }
 
 /// Waits until a server says that it is ready, or that it is not.

@@ -11,9 +11,11 @@ use std::process::{Command, Stdio};
 
 use muster_testenv::Postgres;
 use muster_wire::envelope::Format;
+use muster_wire::realtime::envelope::Message;
+use muster_wire::realtime::{self, ChannelJoin, ChannelMessageSend, Envelope};
 use rustix::process::{Pid, Resource, Rlimit, getuid, prlimit};
 use serde_json::{Value, json};
-use support::load::{self, Load, Player};
+use support::load::{self, Load, Player, TRY_AGAIN};
 use support::program::muster;
 use support::server::{Server, Setup};
 use support::socket::Socket;
@@ -32,12 +34,73 @@ enum Away {
     ForWrites,
 }
 
+/// A player in a channel whose messages stay, who remembers what was acknowledged.
+struct Talker {
+    socket: Socket,
+    channel: String,
+    kept: Vec<String>,
+}
+
+impl Talker {
+    fn join(server: &Server, token: &str, format: Format, room: &str) -> Self {
+        let socket = Socket::open(server.address, token, format);
+        let mut talker = Self { socket, channel: String::new(), kept: Vec::new() };
+        let join = ChannelJoin { target: room.to_owned(), r#type: 1, persistence: Some(true), hidden: None };
+        talker.channel = match talker.ask(Message::ChannelJoin(join)) {
+            Message::Channel(channel) => channel.id,
+            other => panic!("{other:?}"),
+        };
+        talker
+    }
+
+    fn ask(&mut self, message: Message) -> Message {
+        self.socket.send_envelope(&Envelope { cid: "asked".to_owned(), message: Some(message) });
+        loop {
+            let envelope = self.socket.read_envelope();
+            if envelope.cid == "asked" {
+                return envelope.message.unwrap();
+            }
+        }
+    }
+
+    /// Says something that is to stay in the history. Answers the refusal, if it is refused.
+    fn say(&mut self, text: &str) -> Option<realtime::Error> {
+        let content = json!({ "text": text }).to_string();
+        let said = ChannelMessageSend { channel_id: self.channel.clone(), content: content.clone() };
+        match self.ask(Message::ChannelMessageSend(said)) {
+            Message::ChannelMessageAck(_) => self.kept.push(content),
+            Message::Error(error) => return Some(error),
+            other => panic!("{other:?}"),
+        }
+        None
+    }
+
+    /// Says something until it is refused. The refusal asks to try again, and tells nothing of the server's inside.
+    fn say_until_refused(&mut self) {
+        // A full disk may have room for a last page or two.
+        let refusal = (0..).find_map(|number| self.say(&format!("meanwhile {number}"))).unwrap();
+        assert_eq!((refusal.code, refusal.message.as_str()), (0, TRY_AGAIN));
+        assert_eq!(refusal.context["code"], "14");
+    }
+
+    /// Checks that the history has what was acknowledged, and nothing that was refused.
+    fn assert_kept(&self, server: &Server, token: &str) {
+        let path = format!("/v2/channel/{}?limit=100&forward=true", self.channel);
+        let page = server.call("GET", &path, &http::bearer(token), &Value::Null).json();
+        let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let messages = page["messages"].as_array().unwrap().iter();
+        let kept: Vec<_> = messages.map(|message| parsed(message["content"].as_str().unwrap())).collect();
+        assert_eq!(kept, self.kept.iter().map(|text| parsed(text)).collect::<Vec<_>>());
+    }
+}
+
 /// Takes the database away and gives it back while clients write at full rate. Answers what was acknowledged.
 fn live_through(server: &Server, away: Away, take: impl FnOnce(), give_back: impl FnOnce()) -> Vec<Player> {
     let witness = server.sign_in("witness");
     let account = || server.call("GET", "/v2/account", &http::bearer(&witness.session), &Value::Null);
-    let mut sockets =
-        [Format::Json, Format::Protobuf].map(|format| Socket::open(server.address, &witness.session, format));
+    let mut talkers = [(Format::Json, "json"), (Format::Protobuf, "protobuf")]
+        .map(|(format, room)| Talker::join(server, &witness.session, format, room));
+    talkers.iter_mut().for_each(|talker| assert!(talker.say("before").is_none()));
     let load = Load::start(server.address, CLIENTS, "outage");
     load.wait_for("each client writes", |counts| {
         counts.acknowledged_each.iter().all(|each| *each >= ACKNOWLEDGED_EACH)
@@ -57,8 +120,9 @@ fn live_through(server: &Server, away: Away, take: impl FnOnce(), give_back: imp
         Away::Wholly => load::assert_unavailable(&account()),
         Away::ForWrites => assert_eq!(account().status, 200),
     }
-    for (socket, cid) in sockets.iter_mut().zip(["1", "2"]) {
-        socket.ping_pong(cid);
+    for talker in &mut talkers {
+        talker.say_until_refused();
+        talker.socket.ping_pong("meanwhile");
     }
 
     give_back();
@@ -68,8 +132,9 @@ fn live_through(server: &Server, away: Away, take: impl FnOnce(), give_back: imp
     });
     wait_until("the server is ready again", || server.get("/readycheck").status == 200);
     muster(&["healthcheck", &port]).succeeded();
-    for (socket, cid) in sockets.iter_mut().zip(["3", "4"]) {
-        socket.ping_pong(cid);
+    for talker in &mut talkers {
+        assert!(talker.say("after").is_none());
+        talker.assert_kept(server, &witness.session);
     }
     assert_eq!(account().status, 200);
     let players = load.finish();
@@ -179,6 +244,9 @@ fn live_through_a_full_disk((setup, disk): (Setup, Disk)) {
     let server = setup.start();
     live_through(&server, Away::ForWrites, || disk.fill(&server), || disk.free(&server));
     assert!(server.says("the database refuses writes"), "the operator is told");
+    if matches!(disk, Disk::Own { .. }) {
+        assert!(server.says("KiB are free: free some, and writes go on by themselves"), "and what to do");
+    }
     assert!(server.says("the database takes writes again"), "and told when it is over");
     server.stop();
 }
@@ -194,6 +262,94 @@ fn sqlite_on_a_full_disk_reads_on_and_writes_again_when_there_is_space() {
 #[test]
 fn sqlite_whose_files_may_not_grow_reads_on_and_writes_again_when_they_may() {
     live_through_a_full_disk(Disk::limited(hammered(Setup::dev())));
+}
+
+/// A durable match that writes down what is said in it.
+const TABLE: &str = "return {
+        durable = true,
+        match_init = function() return { said = '' }, 10, '' end,
+        match_join_attempt = function(context, dispatcher, tick, state) return state, true end,
+        match_join = function(context, dispatcher, tick, state) return state end,
+        match_leave = function(context, dispatcher, tick, state) return state end,
+        match_loop = function(context, dispatcher, tick, state) return state end,
+        match_terminate = function(context, dispatcher, tick, state) return state end,
+        match_signal = function(context, dispatcher, tick, state, data)
+            state.said = state.said .. data
+            return state, state.said
+        end,
+    }";
+const TABLES: &str = "local nk = require('nakama')
+    nk.register_rpc(function() return nk.match_create('table', {}) end, 'make')
+    nk.register_rpc(function(_, asked)
+        local ask = nk.json_decode(asked)
+        return nk.match_signal(ask.id, ask.said)
+    end, 'say')
+    nk.register_rpc(function(_, id) return nk.match_get(id) and 'there' or 'gone' end, 'look')";
+
+/// Durable matches end when their log cannot be written; the server goes on, and writes the log again for new matches
+/// when it can. What such a match answered is there after a restart.
+fn durable_matches_on_a_full_disk((setup, disk): (Setup, Disk)) {
+    let modules = tempfile::tempdir().unwrap();
+    std::fs::write(modules.path().join("main.lua"), TABLES).unwrap();
+    std::fs::write(modules.path().join("table.lua"), TABLE).unwrap();
+    let setup = setup.flag("runtime.path", modules.path().display());
+    let server = setup.start();
+    let token = server.sign_in("a-player-of-tables").session;
+    let ask = |server: &Server, id: &str, payload: &str| {
+        server.call("POST", &format!("/v2/rpc/{id}"), &http::bearer(&token), &json!(payload))
+    };
+    let answer = |server: &Server, id: &str, payload: &str| {
+        let answer = ask(server, id, payload);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["payload"].as_str().unwrap().to_owned()
+    };
+    let say = |id: &str, said: &str| json!({ "id": id, "said": said }).to_string();
+    let ends = answer(&server, "make", "");
+    assert_eq!(answer(&server, "say", &say(&ends, "a")), "a");
+
+    disk.fill(&server);
+    wait_until("the match ends", || {
+        ask(&server, "say", &say(&ends, &"b".repeat(10_000)));
+        answer(&server, "look", &ends) == "gone"
+    });
+    let told = server.wait_for_log("the log of matches cannot be written");
+    assert!(told.contains(setup.folder().join("matches").to_str().unwrap()), "the operator is told where: {told}");
+    assert_eq!(ask(&server, "make", "").status, 500, "no durable match begins meanwhile");
+    assert_eq!(server.get("/healthcheck").status, 200);
+
+    disk.free(&server);
+    let mut goes_on = String::new();
+    wait_until("durable matches begin again", || {
+        let made = ask(&server, "make", "");
+        goes_on = made.json()["payload"].as_str().unwrap_or_default().to_owned();
+        made.status == 200
+    });
+    assert_eq!(answer(&server, "say", &say(&goes_on, "c")), "c");
+    assert_eq!(answer(&server, "say", &say(&goes_on, "d")), "cd");
+    assert_eq!(server.metrics().value("panic_count"), 0.0);
+    assert!(server.metrics().value("match_log_failure_count") > 0.0);
+    if let Disk::Limited = disk {
+        server.kill();
+        let server = setup.start();
+        assert_eq!(answer(&server, "say", &say(&goes_on, "e")), "cde");
+        assert_eq!(answer(&server, "look", &ends), "gone");
+        server.stop();
+    } else {
+        // The disk goes with its server.
+        server.stop();
+    }
+}
+
+#[test]
+fn durable_matches_end_on_a_full_disk_and_new_ones_are_kept_when_there_is_space() {
+    if let Some(disk) = Disk::own(hammered(Setup::dev())) {
+        durable_matches_on_a_full_disk(disk);
+    }
+}
+
+#[test]
+fn durable_matches_end_where_the_log_may_not_grow_and_new_ones_outlive_the_server() {
+    durable_matches_on_a_full_disk(Disk::limited(hammered(Setup::dev())));
 }
 
 #[test]

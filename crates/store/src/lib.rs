@@ -22,7 +22,7 @@ use muster_domain::ports::store::{Store, StoreError};
 use muster_domain::sql::{SQL_ROWS_BYTES_MAX, SQL_ROWS_MAX};
 
 pub use address::Address;
-pub use metrics::StoreMetrics;
+pub use metrics::{StoreMetric, StoreMetricKind, StoreMetrics};
 pub use postgres::{PostgresOptions, PostgresStore, Servers};
 pub use sqlite::{SqliteOptions, SqliteStore};
 

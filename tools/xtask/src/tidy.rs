@@ -1,6 +1,7 @@
 //! House rules that no other tool checks: module headers, file sizes, texts that must not be committed, and the wording
 //! of comments. Files are only checked, never rewritten.
 
+mod promises;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -77,6 +78,8 @@ pub fn run() -> Result<()> {
         let Some(text) = repository::read_text(file)? else { continue };
         check_file(file, &text, &mut wrong, &mut long);
     }
+    let read = |file: &Path| repository::read_text(file).ok().flatten();
+    promises::check(&read(Path::new(promises::PAGE)).unwrap_or_default(), read, |fault| wrong.push(fault));
     for (file, lines) in &long {
         println!("{} has {lines} lines; aim under {LINES_AIM}", file.display());
     }

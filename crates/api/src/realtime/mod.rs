@@ -24,17 +24,18 @@ use muster_domain::sessions::Claims;
 use muster_domain::{Error, ErrorKind};
 use muster_live::plane::{JoinOptions, JoinRefusal};
 use muster_live::{CloseReason, SessionInfo, SessionKey, SessionRef, StreamKey};
-use muster_wire::code::RealtimeCode;
+use muster_wire::code::{Code, RealtimeCode};
 use muster_wire::envelope::{self, Format};
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{Envelope, Pong, UserPresence};
 
+use self::functions::CODE_KEY;
 use self::hooks::Hooked;
 use crate::context::App;
 use crate::events::session as session_event;
 use crate::game::{Client, ExecutionMode, Occasion};
 use crate::metrics::add;
-use crate::unanswered::NODE_GONE;
+use crate::unanswered::node_gone;
 
 /// One player's session on a socket. Its transport hands it whole messages, in order, one at a time.
 pub struct SocketSession {
@@ -394,7 +395,12 @@ fn refuse_domain(cid: String, error: &Error) -> MessageAnswer {
     if error.kind == ErrorKind::Internal {
         tracing::error!(cause = error.cause.as_deref().unwrap_or_default(), told = %error.message, "message failed");
     }
-    refuse(cid, code, error.message.clone())
+    let mut answer = Envelope::error(cid, code, error.message.clone());
+    if let (ErrorKind::Unavailable, Some(Message::Error(told))) = (error.kind, &mut answer.message) {
+        // The code of sockets does not tell a failure that another attempt may mend.
+        told.context.insert(CODE_KEY.to_owned(), Code::Unavailable.number().to_string());
+    }
+    MessageAnswer::Refusal(answer, None)
 }
 
 fn refuse_join(cid: String, refusal: JoinRefusal) -> MessageAnswer {
@@ -405,7 +411,7 @@ fn refuse_join(cid: String, refusal: JoinRefusal) -> MessageAnswer {
         ),
         JoinRefusal::Empty => refuse_input(cid, "Nobody is there."),
         JoinRefusal::Closed => refuse(cid, RealtimeCode::RuntimeException, "The session has closed."),
-        JoinRefusal::Unavailable => refuse(cid, RealtimeCode::RuntimeException, NODE_GONE),
+        JoinRefusal::Unavailable => refuse_domain(cid, &node_gone()),
     }
 }
 

@@ -139,3 +139,23 @@ fn a_thousand_players_behind_one_address_get_in_at_once() {
     let made = (0..50_000).filter(|number| admission.take(NewAccounts, Some(carrier), at(number / 10)).is_ok()).count();
     assert!((1_048..1_160).contains(&made), "{made}");
 }
+
+#[test]
+fn addresses_that_are_refused_are_told_once_the_most_refused_first() {
+    let admission = Arc::new(SharedAdmission::new(config(1, 1)));
+    check(&admission, "203.0.113.1", &[0, 0], &[0, 1]);
+    check(&admission, "2001:db8::7", &[0, 0, 0], &[0, 1, 1]);
+    let offender = |address: &str, limit, refusals| Offender { address: address.parse().unwrap(), limit, refusals };
+    let told = [offender("2001:db8::", "sign_ins", 2), offender("203.0.113.1", "sign_ins", 1)];
+    assert_eq!(admission.take_offenders(), told);
+    assert_eq!(admission.take_offenders(), []);
+    // Who has an account is let in after all, which is no refusal.
+    let ann = address("203.0.113.1");
+    assert!((0..2).any(|_| admission.take(NewAccounts, ann, at(0)).is_err()));
+    admission.waive(NewAccounts, ann);
+    assert_eq!(admission.take_offenders(), []);
+    for number in 0..1_000_u32 {
+        check(&admission, &IpAddr::from(number.to_be_bytes()).to_string(), &[0, 0], &[0, 1]);
+    }
+    assert_eq!(admission.take_offenders().len(), OFFENDERS_MAX);
+}

@@ -5,6 +5,7 @@ pub mod address;
 pub mod ambiguity;
 mod answers;
 pub mod body;
+mod caught;
 pub mod compress;
 pub mod cors;
 pub mod service;

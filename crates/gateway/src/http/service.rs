@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::panic::resume_unwind;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use bytes::Bytes;
-use futures_util::{FutureExt, poll};
+use futures_util::{FutureExt as _, poll};
 use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
     PRAGMA, RETRY_AFTER, SEC_WEBSOCKET_ACCEPT, UPGRADE, VARY,
@@ -32,6 +32,7 @@ use super::activity::{Activity, Phase};
 use super::address::ClientAddress;
 use super::answers::{self, Reader};
 use super::body::{self, BodyError};
+use super::caught::caught;
 use super::{address, ambiguity, compress, cors};
 use crate::shard::{Shard, Working};
 use crate::ws::handshake;
@@ -76,7 +77,7 @@ impl Exchange {
                 self.shard.metrics.malformed_requests.fetch_add(1, Ordering::Relaxed);
                 error(Code::InvalidArgument, text)
             }
-            None => self.answer_caught(request).await,
+            None => caught(&self.shard.metrics, self.peer, self.route(request)).await,
         };
         let mut response = self.finish(response, accepts_gzip).await;
         if let Some(reader) = response.extensions_mut().remove::<Reader>()
@@ -89,15 +90,6 @@ impl Exchange {
         }
         self.activity.enter(Phase::Idle);
         Ok(response)
-    }
-
-    async fn answer_caught(&self, request: Request<Incoming>) -> Response<Body> {
-        let answer = AssertUnwindSafe(self.route(request)).catch_unwind().await;
-        answer.unwrap_or_else(|_| {
-            self.shard.metrics.panics.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(peer = %self.peer, "a request panicked");
-            error(Code::Internal, "An internal error occurred.")
-        })
     }
 
     async fn route(&self, request: Request<Incoming>) -> Response<Body> {
@@ -388,7 +380,7 @@ fn preflight() -> Response<Body> {
     response
 }
 
-fn error(code: Code, message: &str) -> Response<Body> {
+pub(super) fn error(code: Code, message: &str) -> Response<Body> {
     respond(HttpResponse::error(code, message))
 }
 

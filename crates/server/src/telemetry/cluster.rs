@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use muster_cluster::NodeNumber;
 use muster_cluster::codec::DecoderMetrics;
-use muster_cluster::membership::{MembershipStats, View};
+use muster_cluster::membership::View;
 use muster_cluster::nats::{JetLogs, Nats};
 use muster_cluster::node::{NodeAuthority, NodeMetrics};
 use muster_cluster::recovery::Recovery as _;
@@ -13,7 +13,7 @@ use muster_cluster::seal::SealMetrics;
 use muster_live::Place;
 use tokio::sync::watch;
 
-use super::exposition::Exposition;
+use super::metric::{Labelled, Metric, counter, counters, gauge};
 use super::read;
 
 /// The visible state of a node: its counters, its view, and the logs that it writes.
@@ -41,124 +41,135 @@ pub struct ClusterTelemetry {
     pub match_logs: JetLogs,
 }
 
-impl ClusterTelemetry {
-    pub(super) fn render(&self, page: &mut Exposition) {
-        let view = self.view.borrow().clone();
-        let owned = view.holdings().filter(|(_, holding)| holding.owner.map(Place::node) == Some(self.number)).count();
-        page.gauge("cluster_nodes", "Nodes of the cluster.", view.nodes().len() as f64);
-        page.gauge("cluster_node_number", "This node's number.", f64::from(self.number));
-        page.gauge("cluster_epoch", "Epoch of the last change in the cluster.", view.epoch.0 as f64);
-        page.gauge("cluster_partitions", "Partitions that this node owns, of 1,024.", owned as f64);
-        let load = self.load_percent.load(Ordering::Relaxed);
-        page.gauge(
-            "cluster_load_percent",
-            "Load of the process, in per cent of one core for each shard.",
-            f64::from(load),
-        );
-        let is_busy = view.node(self.number).is_some_and(|node| node.is_busy);
-        page.gauge("cluster_busy", "1 while the node has more to do than it should.", f64::from(u8::from(is_busy)));
-        let skew_ms = self.clock_skew_ms.load(Ordering::Relaxed);
-        let help = "Milliseconds by which this machine's clock is ahead of the database's.";
-        page.gauge("cluster_clock_skew_ms", help, skew_ms as f64);
-        let is_online = self.authority.is_online();
-        page.gauge("cluster_online", "0 while the node is an island.", f64::from(u8::from(is_online)));
-        page.counter("cluster_island_count", "Times that the node became an island.", read(&self.node.islands));
-        page.counter("cluster_voted_out_count", "Times that the node was voted out.", read(&self.node.voted_out));
-        self.render_membership(page);
-        self.render_links(page);
-        self.render_messages(page);
-        self.render_nats(page);
-        self.render_seals(page);
-    }
+/// A node of a cluster, and its view of the others.
+pub(super) const NODE: &[Metric<ClusterTelemetry>] = &[
+    gauge("cluster_nodes", "Nodes of the cluster.", |node| node.view.borrow().nodes().len() as f64),
+    gauge("cluster_node_number", "This node's number.", |node| f64::from(node.number)),
+    gauge("cluster_online", "0 while the node is an island.", |node| is(node.authority.is_online())),
+    counter("cluster_island_count", "Times that the node became an island.", |node| read(&node.node.islands)),
+    counter("cluster_voted_out_count", "Times that the node was voted out.", |node| read(&node.node.voted_out)),
+    gauge("cluster_epoch", "Epoch of the last change in the cluster.", |node| node.view.borrow().epoch.0 as f64),
+    gauge("cluster_partitions", "Partitions that this node owns, of 1,024.", owned),
+    gauge("cluster_load_percent", "Load of the process, in per cent of one core for each shard.", |node| {
+        f64::from(node.load_percent.load(Ordering::Relaxed))
+    }),
+    gauge("cluster_busy", "1 while the node has more to do than it should.", |node| {
+        is(node.view.borrow().node(node.number).is_some_and(|one| one.is_busy))
+    }),
+    gauge("cluster_clock_skew_ms", "Time by which this machine's clock is ahead of the database's.", |node| {
+        node.clock_skew_ms.load(Ordering::Relaxed) as f64
+    }),
+    counters("cluster_view_count", "kind", "Views that this node proposed, and those that came too late.", |node| {
+        let stats = *node.node.membership.borrow();
+        [("proposed", stats.proposals), ("late", stats.races_lost)].into_iter().collect()
+    }),
+    counter(
+        "cluster_removals_proposed_count",
+        "Votes of this node to remove a node; repeated votes count again.",
+        |node| node.node.membership.borrow().removals_proposed,
+    ),
+    counter(
+        "cluster_renewals_failed_count",
+        "Renewals of the node's lease that failed or were not answered in time.",
+        |node| node.node.membership.borrow().renewals_failed,
+    ),
+];
 
-    fn render_nats(&self, page: &mut Exposition) {
-        let nats = self.nats.metrics();
-        page.counter("cluster_nats_lost_count", "Connections to NATS that were lost.", read(&nats.losses));
-        let refused = read(&nats.frames_refused);
-        page.counter("cluster_nats_frames_refused_count", "Frames refused: too many wait to be written.", refused);
-        let overflows = read(&nats.inbox_overflows);
-        page.counter(
-            "cluster_nats_overflow_count",
-            "Times that frames were lost: too many wait to be read.",
-            overflows,
-        );
-        let restarts = read(&nats.watch_restarts);
-        page.counter("cluster_nats_watch_restarts_count", "Times that watching the registry began anew.", restarts);
-        let missing = read(&nats.permissions_missing);
-        let help = "Times that NATS said that this node's user lacks a permission.";
-        page.counter("cluster_nats_permissions_missing_count", help, missing);
-        let kept = self.nats.recovery_metrics();
-        let kept = [
-            ("written", read(&kept.written)),
-            ("replaced", read(&kept.replaced)),
-            ("dropped", read(&kept.dropped)),
-            ("retried", read(&kept.retried)),
+/// The links of a node, and the messages that they carry.
+pub(super) const LINKS: &[Metric<ClusterTelemetry>] = &[
+    gauge("cluster_links", "Links with other nodes.", |node| node.node.links.borrow().links as f64),
+    gauge("cluster_links_congested", "Links on which batches have to wait.", |node| {
+        node.node.links.borrow().congested as f64
+    }),
+    gauge("cluster_link_bytes", "Bytes sent and not acknowledged.", |node| {
+        node.node.links.borrow().sum.unacknowledged_bytes as f64
+    }),
+    gauge("cluster_link_waiting_bytes", "Bytes that wait for room in a link's window.", |node| {
+        node.node.links.borrow().sum.waiting_bytes as f64
+    }),
+    counters("cluster_frame_count", "kind", "Frames of links, by kind.", frames),
+    counters("cluster_batch_count", "kind", "Batches that links did not take at once, by outcome.", |node| {
+        let (waited, lost) = (read(&node.node.outbound_full), read(&node.node.batches_lost));
+        [("waited", waited), ("lost", lost)].into_iter().collect()
+    }),
+    counter("cluster_events_full_count", "Times that nothing was read because the shards are behind.", |node| {
+        read(&node.node.events_full)
+    }),
+    counters(
+        "cluster_message_count",
+        "kind",
+        "Messages of other nodes: `unread` are those of a kind that this release does not know, and wrong ones.",
+        |node| [("read", read(&node.decoder.read)), ("unread", read(&node.decoder.unread))].into_iter().collect(),
+    ),
+    counter("cluster_batches_refused_count", "Batches of other nodes that could not be read at all.", |node| {
+        read(&node.decoder.batches_refused)
+    }),
+];
+
+/// NATS, as a node sees it.
+pub(super) const NATS: &[Metric<ClusterTelemetry>] = &[
+    counter("cluster_nats_lost_count", "Connections to NATS that were lost.", |node| read(&node.nats.metrics().losses)),
+    counter("cluster_nats_frames_refused_count", "Frames refused because too many wait to be written.", |node| {
+        read(&node.nats.metrics().frames_refused)
+    }),
+    counter("cluster_nats_overflow_count", "Times that frames were lost because too many wait to be read.", |node| {
+        read(&node.nats.metrics().inbox_overflows)
+    }),
+    counter("cluster_nats_watch_restarts_count", "Times that watching the registry began anew.", |node| {
+        read(&node.nats.metrics().watch_restarts)
+    }),
+    counter(
+        "cluster_nats_permissions_missing_count",
+        "Times that NATS said that this node's user lacks a permission.",
+        |node| read(&node.nats.metrics().permissions_missing),
+    ),
+    counters("cluster_recovery_count", "kind", "Values of recovery data, by outcome.", |node| {
+        let kept = node.nats.recovery_metrics();
+        let kinds = [
+            ("written", &kept.written),
+            ("replaced", &kept.replaced),
+            ("dropped", &kept.dropped),
+            ("retried", &kept.retried),
         ];
-        page.counters("cluster_recovery_count", "Values of recovery data, by outcome.", "kind", kept);
-    }
+        kinds.into_iter().map(|(kind, count)| (kind, read(count))).collect()
+    }),
+    counters(
+        "cluster_forged_count",
+        "kind",
+        "What came over NATS without a right seal of the servers' keys, or came again, and was refused.",
+        |node| {
+            let kinds = [
+                ("frame", &node.seals.frames_forged),
+                ("repeated_frame", &node.seals.frames_repeated),
+                ("value", &node.seals.values_forged),
+                ("log_message", &node.seals.log_messages_forged),
+            ];
+            kinds.into_iter().map(|(kind, count)| (kind, read(count))).collect()
+        },
+    ),
+];
 
-    fn render_seals(&self, page: &mut Exposition) {
-        let refused = [
-            ("frame", read(&self.seals.frames_forged)),
-            ("repeated_frame", read(&self.seals.frames_repeated)),
-            ("value", read(&self.seals.values_forged)),
-            ("log_message", read(&self.seals.log_messages_forged)),
-        ];
-        let help = "What came over NATS without a right seal of the servers' keys, or came again, and was refused.";
-        page.counters("cluster_forged_count", help, "kind", refused);
-    }
+fn is(so: bool) -> f64 {
+    f64::from(u8::from(so))
+}
 
-    fn render_membership(&self, page: &mut Exposition) {
-        let MembershipStats { proposals, races_lost, removals_proposed, renewals_failed } =
-            *self.node.membership.borrow();
-        let views = [("proposed", proposals), ("late", races_lost)];
-        page.counters(
-            "cluster_view_count",
-            "Views that this node proposed, and those that came too late.",
-            "kind",
-            views,
-        );
-        let help = "Votes of this node to remove a node; repeated votes count again.";
-        page.counter("cluster_removals_proposed_count", help, removals_proposed);
-        let help = "Renewals of the node's lease that failed or were not answered in time.";
-        page.counter("cluster_renewals_failed_count", help, renewals_failed);
-    }
+fn owned(node: &ClusterTelemetry) -> f64 {
+    let view = node.view.borrow();
+    view.holdings().filter(|(_, holding)| holding.owner.map(Place::node) == Some(node.number)).count() as f64
+}
 
-    fn render_messages(&self, page: &mut Exposition) {
-        let messages = [("read", read(&self.decoder.read)), ("unread", read(&self.decoder.unread))];
-        let help =
-            "Messages of other nodes: unread are those of a kind that this release does not know, and wrong ones.";
-        page.counters("cluster_message_count", help, "kind", messages);
-        let refused = read(&self.decoder.batches_refused);
-        page.counter("cluster_batches_refused_count", "Batches of other nodes that could not be read at all.", refused);
-    }
-
-    fn render_links(&self, page: &mut Exposition) {
-        let node = &self.node;
-        let links = *node.links.borrow();
-        page.gauge("cluster_links", "Links with other nodes.", links.links as f64);
-        page.gauge("cluster_links_congested", "Links on which batches have to wait.", links.congested as f64);
-        page.gauge("cluster_link_bytes", "Bytes sent and not acknowledged.", links.sum.unacknowledged_bytes as f64);
-        page.gauge(
-            "cluster_link_waiting_bytes",
-            "Bytes that wait for room in a link's window.",
-            links.sum.waiting_bytes as f64,
-        );
-        let frames = [
-            ("sent", links.sum.sent),
-            ("resent", links.sum.resent),
-            ("report", links.sum.reports),
-            ("received", links.sum.received),
-            ("duplicate", links.sum.duplicates),
-            ("gap", links.sum.gaps),
-            ("refused", links.sum.refused),
-            ("stranger", links.strangers),
-            ("unsent", read(&node.frames_unsent)),
-        ];
-        page.counters("cluster_frame_count", "Frames of links, by kind.", "kind", frames);
-        let batches = [("waited", read(&node.outbound_full)), ("lost", read(&node.batches_lost))];
-        page.counters("cluster_batch_count", "Batches that links did not take at once, by outcome.", "kind", batches);
-        let full = read(&node.events_full);
-        page.counter("cluster_events_full_count", "Times that nothing was read: the shards are behind.", full);
-    }
+fn frames(node: &ClusterTelemetry) -> Labelled {
+    let links = *node.node.links.borrow();
+    let kinds = [
+        ("sent", links.sum.sent),
+        ("resent", links.sum.resent),
+        ("report", links.sum.reports),
+        ("received", links.sum.received),
+        ("duplicate", links.sum.duplicates),
+        ("gap", links.sum.gaps),
+        ("refused", links.sum.refused),
+        ("stranger", links.strangers),
+        ("unsent", read(&node.node.frames_unsent)),
+    ];
+    kinds.into_iter().collect()
 }

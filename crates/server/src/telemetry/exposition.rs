@@ -25,6 +25,12 @@ impl Exposition {
         self.sample(name, "", value as f64);
     }
 
+    /// Adds a total since the start that is no whole number.
+    pub fn amount(&mut self, name: &str, help: &str, value: f64) {
+        self.family(name, "counter", help);
+        self.sample(name, "", value);
+    }
+
     /// Adds a present value.
     pub fn gauge(&mut self, name: &str, help: &str, value: f64) {
         self.family(name, "gauge", help);

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use muster_cluster::match_log::files::FileStats;
+use muster_cluster::match_log::subjects::SubjectStats;
+
 use super::exposition::Exposition;
+use super::metric::{Metric, counter, gauge, render};
 use crate::game::MatchLogs;
 
 /// Totals that logs in files and logs in messages both have.
-struct LogTotals {
+pub(super) struct LogTotals {
     records: u64,
     bytes: u64,
     refused: u64,
@@ -17,13 +21,44 @@ struct LogTotals {
     slowest_sync: Duration,
 }
 
+pub(super) const FILES: &[Metric<FileStats>] = &[
+    gauge("match_log_files", "Files of the log of durable matches.", |log| log.segments as f64),
+    gauge("match_log_kept_bytes", "Bytes of these files.", |log| log.bytes as f64),
+];
+
+pub(super) const JETSTREAM: &[Metric<SubjectStats>] = &[
+    gauge("match_log_waiting_bytes", "Bytes that wait for JetStream.", |log| log.waiting_bytes as f64),
+    counter("match_log_retry_count", "Messages published again because no answer came.", |log| log.retries),
+    counter("match_log_taken_count", "Logs of partitions that others took over while they were written here.", |log| {
+        log.lost
+    }),
+    counter("match_log_gap_count", "Times that acknowledged messages were missing: JetStream has lost some.", |log| {
+        log.gaps
+    }),
+];
+
+pub(super) const BOTH: &[Metric<LogTotals>] = &[
+    counter("match_log_record_count", "Records of durable matches that were kept.", |log| log.records),
+    counter("match_log_bytes_count", "Bytes of these records.", |log| log.bytes),
+    counter("match_log_refused_count", "Records refused because too many waited: their matches failed.", |log| {
+        log.refused
+    }),
+    counter("match_log_failure_count", "Times that a log could not be written.", |log| log.failures),
+    counter("match_log_sync_count", "Syncs, or messages that JetStream took; each for many records.", |log| log.syncs),
+    gauge("match_log_sync_ms_sum", "Time of all syncs together.", |log| milliseconds(log.sync_time)),
+    gauge("match_log_sync_ms_max", "Time of the longest sync.", |log| milliseconds(log.slowest_sync)),
+];
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
+}
+
 impl MatchLogs {
     pub(super) fn render(&self, page: &mut Exposition) {
         let totals = match self {
             Self::Files(logs) => {
                 let stats = logs.stats();
-                page.gauge("match_log_files", "Files of the log of durable matches.", stats.segments as f64);
-                page.gauge("match_log_kept_bytes", "Bytes of these files.", stats.bytes as f64);
+                render(FILES, &stats, "", page);
                 LogTotals {
                     records: stats.records,
                     bytes: stats.appended_bytes,
@@ -36,16 +71,7 @@ impl MatchLogs {
             }
             Self::Cluster(logs) => {
                 let stats = logs.stats();
-                page.gauge("match_log_waiting_bytes", "Bytes that wait for JetStream.", stats.waiting_bytes as f64);
-                page.counter(
-                    "match_log_retry_count",
-                    "Messages published again because no answer came.",
-                    stats.retries,
-                );
-                let help = "Logs of partitions that others took over while they were written here.";
-                page.counter("match_log_taken_count", help, stats.lost);
-                let help = "Times that acknowledged messages were missing: JetStream has lost some.";
-                page.counter("match_log_gap_count", help, stats.gaps);
+                render(JETSTREAM, &stats, "", page);
                 LogTotals {
                     records: stats.records,
                     bytes: stats.published_bytes,
@@ -57,29 +83,6 @@ impl MatchLogs {
                 }
             }
         };
-        page.counter("match_log_record_count", "Records of durable matches that were kept.", totals.records);
-        page.counter("match_log_bytes_count", "Bytes of these records.", totals.bytes);
-        page.counter(
-            "match_log_refused_count",
-            "Records refused, too many waiting: their matches failed.",
-            totals.refused,
-        );
-        page.counter("match_log_failure_count", "Times that a log could not be written.", totals.failures);
-        page.counter(
-            "match_log_sync_count",
-            "Syncs, or messages that JetStream took; each for many records.",
-            totals.syncs,
-        );
-        let milliseconds = |time: Duration| time.as_secs_f64() * 1_000.0;
-        page.gauge(
-            "match_log_sync_ms_sum",
-            "Time of all syncs together, in milliseconds.",
-            milliseconds(totals.sync_time),
-        );
-        page.gauge(
-            "match_log_sync_ms_max",
-            "Time of the longest sync, in milliseconds.",
-            milliseconds(totals.slowest_sync),
-        );
+        render(BOTH, &totals, "", page);
     }
 }

@@ -161,12 +161,15 @@ impl Worker {
     }
 }
 
+/// All that clients are told of a database that is away or cannot write.
+pub const TRY_AGAIN: &str = "The database is not available right now. Please try again.";
+
 /// Checks the refusal of a server whose database is away: the caller may try again.
 #[track_caller]
 pub fn assert_unavailable(answer: &Response) {
     assert_eq!((answer.status, answer.code()), (503, Some(14)), "{}", answer.text());
     let body = answer.json();
-    assert!(body["message"].as_str().unwrap().ends_with("Please try again."), "{body}");
+    assert_eq!(body["message"], TRY_AGAIN);
 }
 
 impl Player {

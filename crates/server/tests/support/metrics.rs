@@ -36,6 +36,29 @@ impl Page {
         self.value(&format!("socket_close_count{{reason=\"{reason}\"}}"))
     }
 
+    /// The metrics of limits that somebody has met, with their values.
+    pub fn limits_met(&self) -> Vec<(&str, f64)> {
+        let words = [
+            "limited",
+            "refused",
+            "slowed",
+            "evicted",
+            "dropped",
+            "discarded",
+            "too_big",
+            "too_slow",
+            "unsent",
+            "socket_held",
+            "accept_pause",
+            "_cut_",
+            "queue_full",
+            "over_host_calls",
+        ];
+        let is_limit = |name: &str| words.iter().any(|word| name.contains(word));
+        let met = self.0.iter().filter(|(name, value)| is_limit(name) && **value > 0.0);
+        met.map(|(name, value)| (name.as_str(), *value)).collect()
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(&format!("nakama_{name}"))
     }

@@ -48,7 +48,10 @@ const FULL_BELOW_BYTES: u64 = 1 << 20;
 fn plain(fault: &StoreError, path: Option<&str>) -> String {
     match path.map(|path| (path, space::free(Path::new(path)))) {
         Some((path, Ok(free))) if free < FULL_BELOW_BYTES => {
-            format!("the disk of {path} is full, {} KiB are free: {fault}", free / 1024)
+            let kib = free / 1024;
+            format!(
+                "the disk of {path} is full, {kib} KiB are free: free some, and writes go on by themselves ({fault})"
+            )
         }
         _ => fault.to_string(),
     }
