@@ -82,23 +82,21 @@ impl Siege {
             Stage::Calm(_) => self.next_attack(),
             Stage::Quiet if passed < self.plan.duration => self.watch_memory(),
             Stage::Quiet => self.rest(),
-            Stage::SettingUp(crew) => match crew.next_event(Duration::ZERO)? {
-                Some((_, Event::Ready)) => {
+            Stage::SettingUp(crew) => match news(crew)? {
+                Some(Event::Ready) => {
                     crew.go()?;
                     let Stage::SettingUp(crew) = std::mem::replace(&mut self.stage, Stage::Over) else {
                         return Ok(None);
                     };
                     self.enter(Stage::Attacking(crew), true)
                 }
-                Some((_, Event::Failed(reason))) => self.fail(format!("never began, since {reason}")),
+                Some(Event::Failed(reason)) => self.fail(format!("never began, since {reason}")),
                 _ if passed > SET_UP_MAX + self.plan.patience => self.fail("never began".to_owned()),
                 _ => Ok(None),
             },
             Stage::Attacking(crew) => {
-                while let Some((_, event)) = crew.next_event(Duration::ZERO)? {
-                    if let Event::Failed(reason) = event {
-                        return self.fail(format!("ended early, since {reason}"));
-                    }
+                if let Some(Event::Failed(reason)) = news(crew)? {
+                    return self.fail(format!("ended early, since {reason}"));
                 }
                 if passed < self.plan.duration {
                     return self.watch_memory();
@@ -107,8 +105,8 @@ impl Siege {
                 let Stage::Attacking(crew) = std::mem::replace(&mut self.stage, Stage::Over) else { return Ok(None) };
                 self.enter(Stage::Ending(crew), false)
             }
-            Stage::Ending(crew) => match crew.next_event(Duration::ZERO)? {
-                Some((_, Event::Report(report))) => {
+            Stage::Ending(crew) => match news(crew)? {
+                Some(Event::Report(report)) => {
                     if let Some(log) = self.logs.last_mut() {
                         log.done = report.tally.counts.get(names::DONE).copied().unwrap_or_default();
                         log.refused = report.tally.errors;
@@ -116,7 +114,7 @@ impl Siege {
                     }
                     self.rest()
                 }
-                Some((_, Event::Failed(reason))) => self.fail(format!("did not report, since {reason}")),
+                Some(Event::Failed(reason)) => self.fail(format!("did not report, since {reason}")),
                 _ if passed > SET_UP_MAX + self.plan.patience => self.fail("did not report".to_owned()),
                 _ => Ok(None),
             },
@@ -165,9 +163,18 @@ impl Siege {
 
     fn watch_memory(&mut self) -> anyhow::Result<Word> {
         if let Some(log) = self.logs.last_mut().filter(|_| !self.pids.is_empty()) {
-            let now = machine::sample_server(&self.pids)?.rss_kb;
-            log.rss_peak_kb = log.rss_peak_kb.max(Some(now));
+            log.rss_peak_kb = log.rss_peak_kb.max(Some(machine::sample_memory_kb(&self.pids)?));
         }
         Ok(None)
+    }
+}
+
+/// The next event of an attacker that is more than a sign of life.
+fn news(crew: &mut Crew) -> anyhow::Result<Option<Event>> {
+    loop {
+        match crew.next_event(Duration::ZERO)? {
+            Some((_, Event::Progress(_) | Event::Second(_))) => {}
+            event => return Ok(event.map(|(_, event)| event)),
+        }
     }
 }

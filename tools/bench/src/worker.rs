@@ -300,6 +300,9 @@ pub fn main() -> anyhow::Result<()> {
     if let Some(core) = plan.pin {
         machine::pin_to_core(core)?;
     }
+    if plan.attacker.is_some() {
+        machine::give_way()?;
+    }
     machine::raise_file_limit()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(tokio::task::LocalSet::new().run_until(run(plan)));

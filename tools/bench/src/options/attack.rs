@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 pub enum Kind {
     /// Persisted messages in the chat room of honest players, without end.
     Chat,
+    /// The same, each message as long as a frame may be.
+    Frames,
     /// Joins, statuses and new matches over sockets, without end.
     Requests,
     /// Calls of functions over sockets, without end.
     Functions,
     /// Pings, without end.
     Pings,
-    /// Frames of the largest size, in a chat room that all attackers are in.
-    Frames,
     /// Persisted messages in rooms of the attacker's own, to fill the disk.
     History,
     /// Tickets with costly queries and many properties.

@@ -76,8 +76,7 @@ impl Flooder {
         let mut player = sockets::arrive(worker, self.index).await?;
         let town = worker.plan.town;
         let channel = match self.raid.kind {
-            Kind::Chat | Kind::SlowReaders => Some((house_name(worker, 0), true)),
-            Kind::Frames => Some((format!("square-{town:016x}"), false)),
+            Kind::Chat | Kind::SlowReaders | Kind::Frames => Some((house_name(worker, 0), true)),
             Kind::History => Some((format!("attic-{town:016x}-{}", self.index), true)),
             _ => None,
         };

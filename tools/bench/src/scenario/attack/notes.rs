@@ -12,7 +12,7 @@ use crate::worker::Worker;
 /// Codes of errors that tell a client that it does too much, or to come back later.
 const LIMIT_CODES: [i32; 2] = [8, 14];
 /// The same as statuses over HTTP.
-const LIMIT_STATUSES: [u16; 2] = [429, 503];
+pub const LIMIT_STATUSES: [u16; 2] = [429, 503];
 
 /// An operation under way.
 #[derive(Debug, Clone)]

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use serde_json::json;
 
 use super::flood::COSTLY_FILTER;
+use super::notes::LIMIT_STATUSES;
 use super::raid::{Attack, Raid};
 use super::resident_sign_in;
 use crate::load::Fault;
@@ -59,13 +60,14 @@ impl Caller {
     async fn go_on(&self, line: usize) -> Infallible {
         let mut number = line;
         loop {
-            let Err(fault) = self.send_all(&mut number).await;
-            self.raid.cut_off(&fault).await;
+            if let Err(fault) = self.send_all(&mut number).await {
+                self.raid.cut_off(&fault).await;
+            }
         }
     }
 
-    /// Sends requests over one connection until it ends.
-    async fn send_all(&self, number: &mut usize) -> Attack {
+    /// Sends requests over one connection until it ends; the server ends it behind the refusal of a limit.
+    async fn send_all(&self, number: &mut usize) -> Result<(), Fault> {
         let mut connection = HttpConnection::open(&self.raid.worker.endpoints, self.index).await?;
         loop {
             *number += LINES;
@@ -74,6 +76,9 @@ impl Caller {
                 self.raid.done(1);
             } else {
                 self.raid.refused(Fault::Status(status).to_string());
+            }
+            if LIMIT_STATUSES.contains(&status) {
+                return Ok(());
             }
         }
     }
