@@ -43,6 +43,8 @@ pub enum Kind {
     Accounts,
     /// New accounts with passwords, which the server has to hash.
     Registrations,
+    /// Sign-ins to the attacker's own accounts with the right passwords, which the server has to hash.
+    SignIns,
     /// Wrong passwords for the account of an honest player.
     Passwords,
     /// Requests with bad tokens.

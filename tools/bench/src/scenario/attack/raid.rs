@@ -78,6 +78,7 @@ async fn attack(raid: Rc<Raid>, index: usize) -> Attack {
         | Kind::Storage
         | Kind::Accounts
         | Kind::Registrations
+        | Kind::SignIns
         | Kind::Passwords
         | Kind::Tokens => requesting::attack(raid, index).await,
         Kind::UnreadAnswers | Kind::Connections | Kind::Handshakes => lines::attack(raid, index).await,

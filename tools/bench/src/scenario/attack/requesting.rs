@@ -32,7 +32,7 @@ struct Caller {
 
 pub async fn attack(raid: Rc<Raid>, index: usize) -> Attack {
     let token = match raid.kind {
-        Kind::Accounts | Kind::Registrations | Kind::Passwords | Kind::Tokens => String::new(),
+        Kind::Accounts | Kind::Registrations | Kind::SignIns | Kind::Passwords | Kind::Tokens => String::new(),
         _ => sockets::sign_in(&raid.worker, index).await?.1,
     };
     let caller = Caller { raid, index, token };
@@ -98,6 +98,10 @@ impl Caller {
             Kind::Accounts => DeviceSignIn::new(address, key).with(&new_id()).to_vec(),
             Kind::Registrations => {
                 let email = format!("{}@example.com", String::from_utf8_lossy(&new_id()));
+                email_sign_in(address, key, &email, "a-long-password")
+            }
+            Kind::SignIns => {
+                let email = format!("attacker-{:016x}-{}@example.com", worker.plan.town, self.index);
                 email_sign_in(address, key, &email, "a-long-password")
             }
             Kind::Passwords => resident_sign_in(worker, self.index, &format!("wrong-password-{number}")),
