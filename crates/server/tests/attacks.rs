@@ -10,7 +10,7 @@ use std::process::Command;
 use serde_json::Value;
 use support::server::{Server, Setup};
 
-/// What is `tools/bench/attack.yml` otherwise: honest players have no limits of addresses.
+/// The settings of `tools/bench/attack.yml`: honest players have no limits of addresses.
 fn setup() -> Setup {
     Setup::dev().flag("limits.exempt", "127.0.1.0/24").flag("rooms.templates", "bench=size=3-8")
 }
@@ -47,18 +47,20 @@ fn attack(server: &Server, kinds: &str) -> Report {
     Report { figures, verdict, exit_code: output.status.code() }
 }
 
-/// What honest players must not meet.
+/// Figures that must be 0.
 const HARM: [&str; 4] = ["honest_closes", "honest_limits", "honest_errors", "lost_writes"];
 
 #[test]
 fn honest_players_lose_nothing_to_attackers() {
     // An attacker comes to the limits of its address at once.
     let server = setup()
+        .flag("limits.address_passwords", 4)
         .flag("limits.address_burst", 200)
         .flag("limits.address_connections", 300)
         .flag("live.shards", 2)
         .start();
-    let refused = ["tickets", "lobby", "seats", "accounts", "passwords", "tokens", "connections", "handshakes"];
+    let refused =
+        ["tickets", "lobby", "seats", "accounts", "sign-ins", "passwords", "tokens", "connections", "handshakes"];
     let report = attack(&server, &format!("chat,slow-readers,{}", refused.join(",")));
     for harm in HARM {
         assert_eq!(report.sum(harm), 0, "{harm}: {}", report.verdict);

@@ -1,4 +1,5 @@
-//! `attack` from the coordinator's side: the parts of the run, one after the other, each attacker in a process of its own.
+//! `attack` from the coordinator's side: the parts of the run, one after the other, each attacker in a process of its
+//! own.
 //!
 //! An attacker is set up while the honest players go on, begins when its first step has succeeded, and ends after the
 //! measured seconds.
@@ -17,7 +18,7 @@ const CALM: Duration = Duration::from_secs(1);
 /// Longest set-up of an attacker, and longest wait for its report, beyond the plan's patience.
 const SET_UP_MAX: Duration = Duration::from_secs(60);
 
-/// What became of one part.
+/// The record of one part.
 #[derive(Debug, Clone, Default)]
 pub struct PartLog {
     pub name: String,
@@ -55,7 +56,7 @@ enum Stage {
     Over,
 }
 
-/// What a siege wants the honest players to be told, if anything.
+/// The part that the honest players are to be told of, if a new one begins.
 pub type Word = Option<Part>;
 
 impl Siege {

@@ -75,7 +75,7 @@ impl<'de, const FIGURES: u8> Deserialize<'de> for Latencies<FIGURES> {
     }
 }
 
-/// What honest players met in one part of `attack`.
+/// Figures of the honest players in one part of `attack`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Met {
     pub ping: Latencies,
@@ -128,7 +128,7 @@ pub struct Tally {
     pub others: BTreeMap<String, Latencies>,
     /// Further counts, by name.
     pub counts: BTreeMap<String, u64>,
-    /// `attack`: what honest players met, by part.
+    /// `attack`: figures of the honest players, by part.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<String, Met>,
     /// Failed operations of the whole run, warm-up included, by reason.

@@ -363,8 +363,8 @@ mod tests {
         tally.fail_many("status 500".to_owned(), errors);
         reports[0].tally = tally;
         let server = Some(ServerUse { cpu, waited: Duration::ZERO, busiest_thread: cpu });
-        let (halves, rss_kb, timeline, parts) = Default::default();
-        let outcome = Outcome { reports, server, halves, rss_kb, timeline, parts };
+        let timeline = Timeline::default();
+        let outcome = Outcome { reports, server, halves: None, rss_kb: None, timeline, parts: Vec::new() };
         Report::new(&options, &plans, outcome, Some((1_000, 3_000)))
     }
 

@@ -1,4 +1,4 @@
-//! What honest players do over HTTP: objects written and read again, players who arrive, and one who signs in with a
+//! Errands of honest players over HTTP: objects written and read again, players who arrive, and one who signs in with a
 //! password time and again.
 
 use std::cell::Cell;

@@ -43,8 +43,8 @@ struct Flooder {
 }
 
 pub async fn attack(raid: Rc<Raid>, index: usize) -> Attack {
-    let (channel, room, party) = Default::default();
-    let mut flooder = Flooder { raid, index, channel, room, party };
+    let (channel, room) = (String::new(), String::new());
+    let mut flooder = Flooder { raid, index, channel, room, party: RefCell::default() };
     let mut player = flooder.arrive().await?;
     if flooder.only_reads() {
         player.reader.shrink_receive_buffer(SLOW_BUFFER_BYTES).map_err(|error| Fault::Lost(error.kind()))?;

@@ -1,4 +1,4 @@
-//! What honest players meet, by part of the run.
+//! The count of everything that honest players meet, by part of the run.
 
 use std::rc::Rc;
 use std::time::Instant;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::bail;
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinSet;
 
 use super::{flood, lines, requesting};
@@ -29,12 +29,20 @@ pub type Attack = Result<Infallible, Fault>;
 pub struct Raid {
     pub worker: Rc<Worker>,
     pub kind: Kind,
+    /// Held by an attacker that takes its first step, where several at once would be refused.
+    pub first_step: Mutex<()>,
     ready_count: Cell<usize>,
     one_is_ready: Notify,
 }
 
 pub async fn run(worker: Rc<Worker>, kind: Kind) -> anyhow::Result<Connections> {
-    let raid = Rc::new(Raid { worker, kind, ready_count: Cell::default(), one_is_ready: Notify::new() });
+    let raid = Rc::new(Raid {
+        worker,
+        kind,
+        first_step: Mutex::new(()),
+        ready_count: Cell::default(),
+        one_is_ready: Notify::new(),
+    });
     let worker = &raid.worker;
     let mut attackers = JoinSet::new();
     for index in 0..worker.plan.connections {

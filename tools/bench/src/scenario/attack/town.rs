@@ -28,7 +28,7 @@ use crate::worker::{Worker, say};
 
 /// Players of a house, unless the command line gives a number.
 const HOUSE_LEN: usize = 5;
-/// What each player does a second.
+/// Pings, chat messages and match data of each player in a second.
 const PINGS_EACH: f64 = 1.0;
 const CHAT_EACH: f64 = 0.05;
 const MATCH_DATA_EACH: f64 = 0.5;
