@@ -28,6 +28,8 @@ pub async fn email(context: &Context<'_>, request: AuthenticateEmailRequest) -> 
     check_vars(&account.vars)?;
     let moment = context.app.revocations.moment(context.now);
     let registration = Registration { create: request.create.unwrap_or(true), username: &request.username };
+    // One address may not have the whole queue.
+    let _slot = context.app.admission.begin_password(context.origin.address)?;
     let login = sign_in(context).by_email(&account.email, &account.password, registration).await?;
     start_session(context, login, account.vars, moment).await
 }

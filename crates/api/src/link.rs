@@ -20,6 +20,7 @@ pub async fn link_custom(context: &Context<'_>, request: AccountCustom) -> Resul
 /// Links an e-mail address and password to the caller.
 pub async fn link_email(context: &Context<'_>, request: AccountEmail) -> Result<()> {
     let (store, passwords) = (&*context.app.store, &*context.app.passwords);
+    let _slot = context.app.admission.begin_password(context.origin.address)?;
     link::link_email(store, passwords, context.user()?, &request.email, &request.password, context.now).await
 }
 

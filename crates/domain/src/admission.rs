@@ -1,5 +1,5 @@
 //! How much one client address may take of what all share: connections, handshakes of sockets, sign-ins, new accounts,
-//! and answers to bad tokens and keys.
+//! passwords being hashed, and answers to bad tokens and keys.
 //!
 //! Pure state: the clock is passed in. Each limit is a burst that comes back with time (the generic cell rate
 //! algorithm). One process knows what it was asked itself; servers beside each other each allow their own.
@@ -14,6 +14,9 @@ use crate::time::Timestamp;
 
 /// Name of the limit on open connections, in metrics.
 const OPEN: &str = "connections";
+
+/// Name of the limit on passwords that are being hashed, in metrics.
+const PASSWORDS: &str = "passwords";
 
 /// Number of addresses whose refusals are remembered until the operator has been told.
 const OFFENDERS_MAX: usize = 64;
@@ -69,6 +72,8 @@ impl AddressRate {
 pub struct AdmissionConfig {
     /// Connections open at a time; 0 for no limit.
     pub connections_max: u32,
+    /// Passwords being hashed or waiting for it; 0 for no limit.
+    pub passwords_max: u32,
     /// Number of each that may come at once; at least 1.
     pub burst: u32,
     /// Number of each that comes back in a second, by [`AddressRate`]; 0 for no limit.
@@ -83,6 +88,7 @@ impl Default for AdmissionConfig {
     fn default() -> Self {
         Self {
             connections_max: 4_096,
+            passwords_max: 32,
             burst: 2_048,
             per_sec: [200, 100, 100, 20, 10],
             exempt: vec![Network::Private],
@@ -116,6 +122,8 @@ pub struct AdmissionCounters {
     pub refused: [u64; RATES],
     /// Connections refused because as many were open as may be.
     pub refused_open: u64,
+    /// Passwords refused because as many were being hashed as may be.
+    pub refused_passwords: u64,
     /// Addresses forgotten for want of room.
     pub evicted: u64,
     /// Addresses remembered now.
@@ -126,7 +134,7 @@ impl AdmissionCounters {
     /// Refusals by the name of their limit.
     pub fn by_limit(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let rates = AddressRate::ALL.map(|rate| (rate.name(), self.refused[rate as usize]));
-        std::iter::once((OPEN, self.refused_open)).chain(rates)
+        [(OPEN, self.refused_open), (PASSWORDS, self.refused_passwords)].into_iter().chain(rates)
     }
 }
 
@@ -209,6 +217,16 @@ impl SharedAdmission {
         offenders
     }
 
+    /// Counts a password of an address as being hashed until the slot is dropped. `None` where that is not limited.
+    ///
+    /// # Errors
+    /// When as many are as may be.
+    pub fn begin_password(&self, address: Option<IpAddr>) -> Result<Option<PasswordSlot<'_>>, TooManyPasswords> {
+        let Some(key) = self.limited(address).filter(|_| self.config.passwords_max > 0) else { return Ok(None) };
+        let born = self.lock().begin_password(key, &self.config)?;
+        Ok(Some(PasswordSlot { admission: self, key, born }))
+    }
+
     /// Running totals and sizes.
     pub fn counters(&self) -> AdmissionCounters {
         let state = self.lock();
@@ -230,6 +248,31 @@ impl SharedAdmission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyOpen;
 
+/// As many passwords of an address are being hashed as may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyPasswords;
+
+impl From<TooManyPasswords> for Error {
+    fn from(TooManyPasswords: TooManyPasswords) -> Self {
+        let message = "Too many passwords from this address are being checked. Please try again in 1 second.";
+        Self::new(ErrorKind::ResourceExhausted, message).retry_after(1)
+    }
+}
+
+/// A password of an address that is being hashed, counted until dropped.
+#[derive(Debug)]
+pub struct PasswordSlot<'a> {
+    admission: &'a SharedAdmission,
+    key: AddressKey,
+    born: u64,
+}
+
+impl Drop for PasswordSlot<'_> {
+    fn drop(&mut self) {
+        self.admission.lock().end_password(self.key, self.born);
+    }
+}
+
 /// An open connection of an address, counted until dropped.
 #[derive(Debug)]
 pub struct AddressSlot {
@@ -249,6 +292,8 @@ impl Drop for AddressSlot {
 struct Entry {
     /// Connections open now.
     open: u32,
+    /// Passwords being hashed now, or waiting for it.
+    passwords: u32,
     /// When the address has all of each again, by [`AddressRate`].
     full_at: [Timestamp; RATES],
     /// Number of the entry, so that a slot of a forgotten entry is not given back to the next one of its address.
@@ -256,9 +301,10 @@ struct Entry {
 }
 
 impl Entry {
-    /// The order in which entries are forgotten: first those without connections, and of them who owes least.
+    /// The order in which entries are forgotten: first those without connections and passwords, and of them who owes
+    /// least.
     fn order(&self, key: AddressKey) -> (bool, Timestamp, AddressKey) {
-        (self.open > 0, self.full_at.into_iter().max().unwrap_or_default(), key)
+        (self.open > 0 || self.passwords > 0, self.full_at.into_iter().max().unwrap_or_default(), key)
     }
 }
 
@@ -327,6 +373,22 @@ impl State {
         let Some(entry) = self.by_key.get_mut(&key).filter(|entry| entry.born == born) else { return };
         self.by_order.remove(&entry.order(key));
         entry.open = entry.open.saturating_sub(1);
+        self.by_order.insert(entry.order(key));
+    }
+
+    fn begin_password(&mut self, key: AddressKey, config: &AdmissionConfig) -> Result<u64, TooManyPasswords> {
+        if self.by_key.get(&key).is_some_and(|entry| entry.passwords >= config.passwords_max) {
+            self.counters.refused_passwords += 1;
+            self.note_refusal(key, PASSWORDS);
+            return Err(TooManyPasswords);
+        }
+        Ok(self.change(key, config, |entry| entry.passwords += 1).born)
+    }
+
+    fn end_password(&mut self, key: AddressKey, born: u64) {
+        let Some(entry) = self.by_key.get_mut(&key).filter(|entry| entry.born == born) else { return };
+        self.by_order.remove(&entry.order(key));
+        entry.passwords = entry.passwords.saturating_sub(1);
         self.by_order.insert(entry.order(key));
     }
 

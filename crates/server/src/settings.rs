@@ -58,6 +58,7 @@ pub(crate) fn admission(config: &Config, connections_max: usize) -> AdmissionCon
     let half = u32::try_from(connections_max / 2).unwrap_or(u32::MAX).max(1);
     AdmissionConfig {
         connections_max: limits.address_connections.min(half),
+        passwords_max: limits.address_passwords,
         burst: limits.address_burst,
         per_sec: [
             limits.address_connections_per_sec,

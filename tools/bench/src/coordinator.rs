@@ -13,6 +13,7 @@ use crate::plan::{Event, Go, Plan, Scenario, WorkerReport, machine_clock};
 use crate::progress::ProgressLine;
 use crate::report::{Outcome, Report};
 use crate::sampler::Sampler;
+use crate::siege::Siege;
 use crate::{gauges, machine};
 
 /// Time from the order to begin until the run begins: every worker has read the order by then.
@@ -47,15 +48,15 @@ pub fn run(target: &Target<'_>) -> anyhow::Result<Report> {
     Ok(Report::new(target.options, &plans, outcome, memory))
 }
 
-/// The generator processes.
-struct Crew {
+/// Generator processes.
+pub struct Crew {
     workers: Vec<Child>,
     inputs: Vec<ChildStdin>,
     events: mpsc::Receiver<(usize, Event)>,
 }
 
 impl Crew {
-    fn start(plans: &[Plan]) -> anyhow::Result<Self> {
+    pub fn start(plans: &[Plan]) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("cannot find this program to start workers")?;
         let (sender, events) = mpsc::sync_channel(EVENTS_LEN_MAX);
         let mut crew = Self { workers: Vec::new(), inputs: Vec::new(), events };
@@ -97,10 +98,8 @@ impl Crew {
     fn drive(&mut self, target: &Target<'_>, plans: &[Plan]) -> anyhow::Result<Outcome> {
         let plan = &plans[0];
         let begin = Instant::now() + HEAD_START;
-        let go = Go { begin: machine_clock() + HEAD_START };
-        for input in &mut self.inputs {
-            say(input, &go)?;
-        }
+        self.go()?;
+        let mut siege = (plan.scenario == Scenario::Attack).then(|| Siege::new(plan, &target.pids));
         let mut sampler = Sampler::new(&target.pids, plan, begin)?;
         let mut done = vec![0; plans.len()];
         let mut reports: Vec<WorkerReport> = Vec::new();
@@ -111,6 +110,9 @@ impl Crew {
             progress.show(begin.elapsed(), expected, done.iter().sum());
             let event = self.next_event(sampler.next_due().min(TICK))?;
             sampler.sample_if_due()?;
+            if let Some(part) = siege.as_mut().map(Siege::step).transpose()?.flatten() {
+                self.tell(&part)?;
+            }
             if event.is_none() && heard.elapsed() > SILENCE_MAX + plan.patience {
                 bail!("the workers fell silent");
             }
@@ -133,10 +135,27 @@ impl Crew {
             }
         }
         let (server, halves) = (sampler.used(), sampler.used_by_half());
-        Ok(Outcome { reports, server, halves, rss_kb: sampler.rss_kb(), timeline: sampler.timeline })
+        let parts = siege.map(Siege::into_logs).unwrap_or_default();
+        let mut outcome =
+            Outcome { reports, server, halves, rss_kb: sampler.rss_kb(), timeline: sampler.timeline, parts };
+        let failures =
+            outcome.parts.iter().filter_map(|part| Some(format!("{}: {}", part.name, part.failure.as_ref()?)));
+        failures.collect::<Vec<_>>().into_iter().for_each(|failure| outcome.fail(failure));
+        Ok(outcome)
     }
 
-    fn next_event(&mut self, within: Duration) -> anyhow::Result<Option<(usize, Event)>> {
+    /// Tells the workers to begin.
+    pub fn go(&mut self) -> anyhow::Result<()> {
+        self.tell(&Go { begin: machine_clock() + HEAD_START })
+    }
+
+    /// Tells all workers something.
+    pub fn tell(&mut self, word: &impl Serialize) -> anyhow::Result<()> {
+        self.inputs.iter_mut().try_for_each(|input| say(input, word))
+    }
+
+    /// The next event of a worker, if one comes within this time.
+    pub fn next_event(&mut self, within: Duration) -> anyhow::Result<Option<(usize, Event)>> {
         match self.events.recv_timeout(within) {
             Ok(event) => Ok(Some(event)),
             Err(RecvTimeoutError::Timeout) => Ok(None),

@@ -12,6 +12,9 @@ use rustix::time::ClockId;
 /// Files that a worker needs besides its connections: pipes, timers, the runtime's own.
 const FILES_BESIDES_CONNECTIONS: u64 = 64;
 
+/// The lowest priority.
+const NICE_MAX: i32 = 19;
+
 /// CPU time and resident memory of the server's processes at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct ServerSample {
@@ -82,6 +85,15 @@ fn cpu_time(stat: &str) -> anyhow::Result<Duration> {
     Ok(Duration::from_secs_f64((user + system) as f64 / ticks_per_second as f64))
 }
 
+/// Resident kilobytes of all `pids`.
+pub fn sample_memory_kb(pids: &[u32]) -> anyhow::Result<u64> {
+    let of = |pid: &u32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"));
+        resident_kb(&status.with_context(|| format!("server process {pid} is gone"))?)
+    };
+    pids.iter().map(of).sum()
+}
+
 fn resident_kb(status: &str) -> anyhow::Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS in /proc/PID/status")?;
     Ok(line.trim().trim_end_matches("kB").trim().parse()?)
@@ -135,6 +147,11 @@ pub fn pin_to_core(core: usize) -> anyhow::Result<()> {
     let mut cores = CpuSet::new();
     cores.set(core);
     rustix::thread::sched_setaffinity(None, &cores).with_context(|| format!("cannot run on core {core}"))
+}
+
+/// Lets all other processes go first, as far as they want the cores.
+pub fn give_way() -> anyhow::Result<()> {
+    rustix::process::nice(NICE_MAX).context("cannot lower the priority").map(drop)
 }
 
 /// Connections that one process may hold: its hard file limit, less the files for other purposes.

@@ -15,6 +15,7 @@ mod reference;
 mod report;
 mod sampler;
 mod scenario;
+mod siege;
 mod tally;
 mod timeline;
 mod worker;

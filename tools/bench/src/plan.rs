@@ -9,7 +9,9 @@ use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 
 use crate::load::Format;
-use crate::options::{ChurnOptions, ClusterOptions, MatchmakeOptions, RpcOptions, TalkOptions, TicksOptions};
+use crate::options::{
+    AttackOptions, ChurnOptions, ClusterOptions, Kind, MatchmakeOptions, RpcOptions, TalkOptions, TicksOptions,
+};
 use crate::pacing::Spread;
 use crate::tally::Tally;
 use crate::timeline::Second;
@@ -69,6 +71,8 @@ pub enum Scenario {
     /// Matches of game code without players, `--matches` of them at `--tick-rate`: how late are their ticks? Needs
     /// `--metrics`, and `tools/bench/modules`.
     Ticks,
+    /// Honest players, first alone and then beside an attacker of each `--kind`. See `tools/bench/attack.yml`.
+    Attack,
 }
 
 impl Scenario {
@@ -94,12 +98,13 @@ impl Scenario {
             Self::RpcJs => "rpc-js",
             Self::RpcGo => "rpc-go",
             Self::Ticks => "ticks",
+            Self::Attack => "attack",
         }
     }
 
     /// Whether the measured part lies between two moments fixed beforehand; otherwise it ends when the work is done.
     pub fn is_timed(self) -> bool {
-        !matches!(self, Self::Blast | Self::Ccu | Self::Passwords | Self::Takeover | Self::Failover)
+        !matches!(self, Self::Blast | Self::Ccu | Self::Passwords | Self::Takeover | Self::Failover | Self::Attack)
     }
 
     /// Whether the scenario needs a cluster.
@@ -109,7 +114,7 @@ impl Scenario {
 
     /// Whether one process must see all players, or stops a node.
     pub fn runs_in_one_process(self) -> bool {
-        matches!(self, Self::Passwords | Self::Takeover | Self::Failover)
+        matches!(self, Self::Passwords | Self::Takeover | Self::Failover | Self::Attack)
     }
 
     /// Whether a node is stopped.
@@ -119,7 +124,10 @@ impl Scenario {
 
     /// Whether accounts are written in the measured part.
     pub fn writes_accounts(self) -> bool {
-        matches!(self, Self::Register | Self::Passwords | Self::Ccu | Self::Churn | Self::Takeover | Self::Failover)
+        matches!(
+            self,
+            Self::Register | Self::Passwords | Self::Ccu | Self::Churn | Self::Takeover | Self::Failover | Self::Attack
+        )
     }
 
     /// Whether players talk to each other: an operation is then a message in or out.
@@ -143,7 +151,9 @@ impl Scenario {
             // Divisible by every likely number of nodes.
             Self::Hop => 480,
             Self::Chat | Self::Relay | Self::Matchmake => 500,
-            Self::Ccu | Self::Passwords | Self::Match | Self::Failover | Self::Rooms | Self::Churn => 1_000,
+            Self::Ccu | Self::Passwords | Self::Match | Self::Failover | Self::Rooms | Self::Churn | Self::Attack => {
+                1_000
+            }
             Self::Blast => 3_500,
         }
     }
@@ -183,6 +193,11 @@ pub struct Plan {
     pub leave_rate: f64,
     pub churn: ChurnOptions,
     pub matchmake: MatchmakeOptions,
+    pub attack: AttackOptions,
+    /// `attack`: the attack that this process makes; none in the process of the honest players.
+    pub attacker: Option<Kind>,
+    /// `attack`: part of the names of places that both sides know.
+    pub town: u64,
     pub cluster: ClusterOptions,
     /// `matchmake`: tickets that wait throughout the run.
     pub standing: usize,
@@ -207,6 +222,16 @@ impl Plan {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Go {
     pub begin: Duration,
+}
+
+/// A part of `attack`: the quiet one, or one beside an attacker.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    pub name: String,
+    /// Whether operations that begin now count in the part's latencies.
+    pub is_measured: bool,
+    /// Whether the run, or the attack, is over.
+    pub is_over: bool,
 }
 
 /// Begin of a run, and its measured part.

@@ -75,6 +75,45 @@ impl<'de, const FIGURES: u8> Deserialize<'de> for Latencies<FIGURES> {
     }
 }
 
+/// Figures of the honest players in one part of `attack`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Met {
+    pub ping: Latencies,
+    /// Requests over HTTP: storage writes and reads.
+    pub request: Latencies,
+    /// New players: sign-in, socket, first pong.
+    pub arrival: Latencies,
+    /// Sign-ins with a password.
+    pub sign_in: Latencies,
+    /// Deliveries of chat and match data.
+    pub delivery: Latencies,
+    /// Sockets that the server closed.
+    pub closes: u64,
+    /// Answers that name a limit, or ask to come back later.
+    pub limits: u64,
+    /// Other faults.
+    pub errors: u64,
+    /// Acknowledged writes.
+    pub writes: u64,
+    /// Acknowledged writes that were not found in the end.
+    pub lost: u64,
+}
+
+impl Met {
+    fn merge(&mut self, other: &Self) {
+        self.ping.merge(&other.ping);
+        self.request.merge(&other.request);
+        self.arrival.merge(&other.arrival);
+        self.sign_in.merge(&other.sign_in);
+        self.delivery.merge(&other.delivery);
+        self.closes += other.closes;
+        self.limits += other.limits;
+        self.errors += other.errors;
+        self.writes += other.writes;
+        self.lost += other.lost;
+    }
+}
+
 /// The counts of one worker, or the sum over workers.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Tally {
@@ -89,6 +128,9 @@ pub struct Tally {
     pub others: BTreeMap<String, Latencies>,
     /// Further counts, by name.
     pub counts: BTreeMap<String, u64>,
+    /// `attack`: figures of the honest players, by part.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parts: BTreeMap<String, Met>,
     /// Failed operations of the whole run, warm-up included, by reason.
     pub errors: BTreeMap<String, u64>,
 }
@@ -131,6 +173,9 @@ impl Tally {
         }
         for (name, count) in &other.counts {
             self.count(name, *count);
+        }
+        for (part, met) in &other.parts {
+            self.parts.entry(part.clone()).or_default().merge(met);
         }
         for (reason, count) in &other.errors {
             self.fail_many(reason.clone(), *count);

@@ -12,7 +12,7 @@ use crate::load::socket::ReadBuffer;
 use crate::load::{Endpoints, Fault};
 use crate::machine::{self, OwnUse};
 use crate::pacing::PreciseTimer;
-use crate::plan::{Event, Go, MachineClock, Plan, Window, WorkerReport};
+use crate::plan::{Event, Go, MachineClock, Part, Plan, Window, WorkerReport};
 use crate::scenario;
 use crate::tally::Tally;
 use crate::timeline::Recorder;
@@ -29,6 +29,8 @@ pub struct Worker {
     pub clock: MachineClock,
     timeline: RefCell<Recorder>,
     go: watch::Receiver<Option<Window>>,
+    /// `attack`: the part under way.
+    pub part: watch::Receiver<Part>,
     /// Operations without an answer, counted from their intended start.
     in_flight: Cell<u64>,
     nothing_in_flight: Notify,
@@ -44,12 +46,17 @@ struct Measured {
 }
 
 impl Worker {
-    fn new(plan: Plan, go: watch::Receiver<Option<Window>>) -> Self {
+    fn new(plan: Plan, go: watch::Receiver<Option<Window>>, part: watch::Receiver<Part>) -> Self {
+        let mut endpoints = Endpoints::new(plan.addresses.clone(), plan.worker, plan.cluster.is_cluster(plan.scenario));
+        if plan.attacker.is_some() {
+            endpoints = endpoints.from_source(plan.attack.attack_address);
+        }
         Self {
-            endpoints: Endpoints::new(plan.addresses.clone(), plan.worker, plan.cluster.is_cluster(plan.scenario)),
+            endpoints,
             random: RefCell::new(fastrand::Rng::with_seed(plan.seed)),
             plan,
             go,
+            part,
             read_buffer: ReadBuffer::new(),
             tally: RefCell::default(),
             clock: MachineClock::new(),
@@ -293,6 +300,9 @@ pub fn main() -> anyhow::Result<()> {
     if let Some(core) = plan.pin {
         machine::pin_to_core(core)?;
     }
+    if plan.attacker.is_some() {
+        machine::give_way()?;
+    }
     machine::raise_file_limit()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(tokio::task::LocalSet::new().run_until(run(plan)));
@@ -304,8 +314,9 @@ pub fn main() -> anyhow::Result<()> {
 
 async fn run(plan: Plan) -> anyhow::Result<()> {
     let (go_sender, go) = watch::channel(None);
-    let mut released = listen_to_coordinator(plan.clone(), go_sender);
-    let worker = Rc::new(Worker::new(plan, go));
+    let (part_sender, part) = watch::channel(Part::default());
+    let mut released = listen_to_coordinator(plan.clone(), go_sender, part_sender);
+    let worker = Rc::new(Worker::new(plan, go, part));
     let progress = tokio::task::spawn_local(say_progress(worker.clone()));
     let connections = tokio::select! {
         connections = scenario::run(worker.clone()) => connections?,
@@ -322,12 +333,18 @@ async fn run(plan: Plan) -> anyhow::Result<()> {
 }
 
 /// Reads the coordinator's lines on a thread of its own. The receiver fires when the input ends.
-fn listen_to_coordinator(plan: Plan, go: watch::Sender<Option<Window>>) -> watch::Receiver<()> {
+fn listen_to_coordinator(
+    plan: Plan,
+    go: watch::Sender<Option<Window>>,
+    part: watch::Sender<Part>,
+) -> watch::Receiver<()> {
     let (release, released) = watch::channel(());
     std::thread::spawn(move || {
         for line in io::stdin().lines().map_while(Result::ok) {
             if let Ok(word) = serde_json::from_str::<Go>(&line) {
                 go.send_replace(Some(Window::new(word, &plan)));
+            } else if let Ok(word) = serde_json::from_str::<Part>(&line) {
+                part.send_replace(word);
             }
         }
         drop(release);

@@ -12,7 +12,8 @@ fn address(text: &str) -> Option<IpAddr> {
 }
 
 fn config(burst: u32, per_sec: u32) -> AdmissionConfig {
-    AdmissionConfig { burst, per_sec: [per_sec; RATES], connections_max: 2, addresses_max: 3, exempt: Vec::new() }
+    let per_sec = [per_sec; RATES];
+    AdmissionConfig { burst, per_sec, connections_max: 2, passwords_max: 2, addresses_max: 3, exempt: Vec::new() }
 }
 
 /// Takes sign-ins at these milliseconds; answers the seconds of each refusal, or 0.
@@ -158,4 +159,27 @@ fn addresses_that_are_refused_are_told_once_the_most_refused_first() {
         check(&admission, &IpAddr::from(number.to_be_bytes()).to_string(), &[0, 0], &[0, 1]);
     }
     assert_eq!(admission.take_offenders().len(), OFFENDERS_MAX);
+}
+
+#[test]
+fn passwords_of_an_address_are_counted_until_they_are_hashed() {
+    let admission = SharedAdmission::new(config(1, 1));
+    let begin = |from: &str| admission.begin_password(address(from));
+    let (first, _second) = (begin("203.0.113.1").unwrap(), begin("203.0.113.1").unwrap());
+    assert_eq!(begin("203.0.113.1").unwrap_err(), TooManyPasswords);
+    let _elsewhere = begin("203.0.113.2").unwrap();
+    assert_eq!(admission.counters().by_limit().find(|(name, _)| *name == "passwords"), Some(("passwords", 1)));
+    // An address with passwords under way is not forgotten for one that has none.
+    check(&admission, "203.0.113.3", &[0], &[0]);
+    check(&admission, "203.0.113.4", &[0], &[0]);
+    assert!(begin("203.0.113.1").is_err());
+    drop(first);
+    let _third = begin("203.0.113.1").unwrap();
+    assert!(begin("203.0.113.1").is_err());
+    assert!(
+        SharedAdmission::new(AdmissionConfig { passwords_max: 0, ..config(1, 1) })
+            .begin_password(address("203.0.113.1"))
+            .unwrap()
+            .is_none()
+    );
 }

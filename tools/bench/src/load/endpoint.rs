@@ -18,13 +18,21 @@ pub struct Endpoints {
     addresses: Vec<SocketAddr>,
     worker: usize,
     is_cluster: bool,
+    /// Where all connections come from; otherwise from a range of this worker's own.
+    source: Option<Ipv4Addr>,
 }
 
 impl Endpoints {
     /// `addresses` must not be empty; `worker` numbers the generator process from 0; `is_cluster` tells that the
     /// servers form a cluster.
     pub fn new(addresses: Vec<SocketAddr>, worker: usize, is_cluster: bool) -> Self {
-        Self { addresses, worker, is_cluster }
+        Self { addresses, worker, is_cluster, source: None }
+    }
+
+    /// Makes all connections come from one address.
+    pub fn from_source(mut self, source: Ipv4Addr) -> Self {
+        self.source = Some(source);
+        self
     }
 
     /// The server's address for connection number `index` of this worker.
@@ -46,7 +54,8 @@ impl Endpoints {
     /// IPv4 loopback.
     pub async fn connect(&self, index: usize) -> Result<TcpStream, Fault> {
         let address = self.address(index);
-        let stream = self.connect_from(address, source_address(address, self.worker, index)).await;
+        let source = self.source.or_else(|| source_address(address, self.worker, index));
+        let stream = self.connect_from(address, source).await;
         stream.map_err(|error| Fault::Connect(error.kind()))
     }
 

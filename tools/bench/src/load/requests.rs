@@ -63,10 +63,14 @@ fn sign_in_request(address: SocketAddr, server_key: &str, method: &str, body: &s
 
 /// A whole request that calls a function of game code. The payload travels as a JSON string.
 pub fn rpc(token: &str, function: &str, payload: &str) -> Vec<u8> {
-    let body = serde_json::Value::from(payload).to_string();
+    call(token, "POST", &format!("/v2/rpc/{function}"), &serde_json::Value::from(payload).to_string())
+}
+
+/// A whole request of a player.
+pub fn call(token: &str, method: &str, path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
-        "POST /v2/rpc/{function} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {token}\r\n\
          Accept: application/json\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     )
     .into_bytes()

@@ -1,5 +1,6 @@
 //! The command line: its options, and the combinations that are refused.
 
+mod attack;
 mod cluster;
 mod live;
 mod rpc;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use anyhow::{bail, ensure};
 use clap::Parser;
 
+pub use attack::{AttackOptions, Kind};
 pub use cluster::{Blow, ClusterOptions};
 pub use live::{ChurnOptions, MatchmakeOptions, TICKETS_PER_SESSION, TalkOptions, Via};
 pub use rpc::{Over, RpcOptions};
@@ -62,7 +64,8 @@ pub struct Options {
     /// How an open loop spreads its operations
     #[arg(long, value_enum, default_value_t)]
     pub arrivals: Spread,
-    /// Measured seconds (ccu: how long sockets are held; rooms and churn: the soak once all are there)
+    /// Measured seconds (ccu: how long sockets are held; rooms and churn: the soak once all are there; attack: of the
+    /// quiet part and of each attack)
     #[arg(long, short, default_value_t = 10.0)]
     pub duration: f64,
     /// Seconds before the measured ones
@@ -99,6 +102,8 @@ pub struct Options {
     pub churn: ChurnOptions,
     #[command(flatten)]
     pub matchmake: MatchmakeOptions,
+    #[command(flatten)]
+    pub attack: AttackOptions,
     #[command(flatten)]
     pub cluster: ClusterOptions,
     /// churn, ticks: addresses of the servers' metrics. churn: whatever players left behind in the gauges is an error
@@ -172,6 +177,7 @@ impl Options {
             );
         }
         self.churn.check()?;
+        self.attack.check()?;
         self.matchmake.check()?;
         self.cluster.check(self.scenario, self.addr.len(), connections / processes, &self.pid)?;
         if self.rate.is_some() && matches!(self.scenario, Scenario::Rooms | Scenario::Churn) {
@@ -288,6 +294,9 @@ mod tests {
             ("takeover --addr a:1,b:1,c:1 --victim-pid 7 --pid 6,7", "leave it out of --pid"),
             ("takeover --addr a:1,b:1,c:1 --victim-pid 7 -p 2", "runs in one process"),
             ("chat --durable", "for match only"),
+            ("attack --attackers 1", "--attackers must be"),
+            ("attack --attack-address 127.0.1.7", "honest players'"),
+            ("attack -p 2", "attack runs in one process"),
             ("failover --addr a:1,b:1", "needs --victim-pid"),
             ("failover --addr a:1,b:1 --victim-pid 7 --blow halt", "--blow kill"),
             ("failover --addr a:1,b:1 --victim-pid 7 -c 10 --room-size 3", "a multiple of the 3 players"),

@@ -8,6 +8,7 @@ use muster_wire::Timestamp;
 use serde_json::json;
 
 use super::Report;
+use super::attacks::COLUMNS;
 use super::chart::{self, Chart, Line, Scale};
 use crate::machine;
 use crate::options::Options;
@@ -34,6 +35,7 @@ pub fn page(report: &Report, options: &Options) -> String {
          <body><p class=\"verdict {kind}\">{verdict}</p>\n"
     );
     write_facts(&mut page, report);
+    write_attacks(&mut page, report);
     write_charts(&mut page, &points, measured(options));
     write_table(&mut page, report);
     // `</` would end the script early; JSON allows escaping the slash.
@@ -69,6 +71,19 @@ fn write_table(page: &mut String, report: &Report) {
         let _ = write!(page, "<tr><td>{}</td><td>{}</td></tr>", escape(&name), escape(&value));
     }
     page.push_str("</table>\n");
+}
+
+fn write_attacks(page: &mut String, report: &Report) {
+    if report.attacks.is_empty() {
+        return;
+    }
+    let row = |tag: &str, cells: &[String]| {
+        let cells: String = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
+        format!("<tr>{cells}</tr>")
+    };
+    let head = row("th", &COLUMNS.map(str::to_owned));
+    let rows: String = report.attacks.iter().map(|attack| row("td", &attack.cells())).collect();
+    let _ = writeln!(page, "<h2>Attacks</h2><table>{head}{rows}</table>");
 }
 
 fn write_charts(page: &mut String, points: &[Point], measured: Option<Range<f64>>) {

@@ -1,5 +1,6 @@
 //! The figures of a run: as one line of JSON with stable names ([`Report`]), as [`text`], and as a page ([`html`]).
 
+mod attacks;
 mod chart;
 mod html;
 mod text;
@@ -17,8 +18,11 @@ use crate::machine::ServerUse;
 use crate::options::Options;
 use crate::plan::{Plan, Scenario, WorkerReport};
 use crate::scenario::names;
+use crate::siege::PartLog;
 use crate::tally::{Latencies, Tally};
 use crate::timeline::Timeline;
+
+use attacks::AttackRow;
 
 /// Share of a core above which a generator process measures mostly itself.
 const GENERATOR_CPU_SHARE_MAX: f64 = 0.9;
@@ -38,6 +42,8 @@ pub struct Outcome {
     /// Resident kilobytes of the server at the end of the measured part, if the scenario has one.
     pub rss_kb: Option<u64>,
     pub timeline: Timeline,
+    /// `attack`: its parts.
+    pub parts: Vec<PartLog>,
 }
 
 impl Outcome {
@@ -45,7 +51,14 @@ impl Outcome {
     pub fn nothing_measured(reason: String, connections: usize) -> Self {
         let mut report = WorkerReport::default();
         report.tally.fail_many(reason, connections as u64);
-        Self { reports: vec![report], server: None, halves: None, rss_kb: None, timeline: Timeline::default() }
+        Self {
+            reports: vec![report],
+            server: None,
+            halves: None,
+            rss_kb: None,
+            timeline: Timeline::default(),
+            parts: Vec::new(),
+        }
     }
 
     /// Adds an error that no worker has reported.
@@ -99,6 +112,9 @@ pub struct Report {
     /// were none.
     pub saturated: String,
     pub errors_by_reason: BTreeMap<String, u64>,
+    /// `attack`: the quiet part and each attack.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attacks: Vec<AttackRow>,
     /// Figures of one scenario only.
     #[serde(flatten)]
     pub more: BTreeMap<String, f64>,
@@ -117,8 +133,8 @@ impl Report {
         let elapsed = outcome.reports.iter().map(|report| report.elapsed).max().unwrap_or_default();
         let duration_s = if scenario.is_timed() { options.duration } else { elapsed.as_secs_f64() };
         let generator_cpu_share = busiest_core(plans, &outcome.reports);
-        // In `passwords` the server does two kinds of work at once, so its CPU time is not divided by operations.
-        let served = if scenario == Scenario::Passwords { 0 } else { tally.served };
+        // Here the server does several kinds of work at once, so its CPU time is not divided by operations.
+        let served = if matches!(scenario, Scenario::Passwords | Scenario::Attack) { 0 } else { tally.served };
         let cpu_per_op = |server: ServerUse| (served > 0).then(|| server.cpu.as_secs_f64() * 1e6 / served as f64);
         let share = |part: Duration| if duration_s > 0.0 { rounded(part.as_secs_f64() / duration_s) } else { 0.0 };
         let per_connection = |(before, with_all): (u64, u64)| {
@@ -161,6 +177,7 @@ impl Report {
             server_busiest_thread_share: thread_share,
             saturated,
             more,
+            attacks: attacks::rows(&outcome.parts, &tally.parts),
             errors_by_reason: tally.errors,
             timeline: outcome.timeline,
         }
@@ -175,11 +192,13 @@ impl Report {
         for (reason, count) in runs.iter().flat_map(|run| &run.errors_by_reason) {
             *errors_by_reason.entry(reason.clone()).or_default() += count;
         }
+        let attacks = attacks::median(&runs.iter().map(|run| run.attacks.clone()).collect::<Vec<_>>());
         let key = |run: &Self| run.server_cpu_us_per_op.unwrap_or(-run.rate_per_s);
         runs.sort_by(|one, other| key(one).total_cmp(&key(other)));
         let count = runs.len();
         let mut middle = runs.swap_remove(count / 2);
         (middle.errors, middle.errors_by_reason, middle.void) = (errors, errors_by_reason, void);
+        middle.attacks = attacks;
         middle.more.insert("runs".to_owned(), count as f64);
         middle
     }
@@ -226,8 +245,10 @@ fn saturated(generator: f64, server_thread: Option<f64>, wait: f64) -> String {
 }
 
 fn loop_kind(options: &Options) -> &'static str {
-    let is_paced =
-        matches!(options.scenario, Scenario::Ccu | Scenario::Passwords | Scenario::Takeover | Scenario::Failover);
+    let is_paced = matches!(
+        options.scenario,
+        Scenario::Ccu | Scenario::Passwords | Scenario::Takeover | Scenario::Failover | Scenario::Attack
+    );
     let is_open = options.rate().is_some() || is_paced;
     if is_open { "open" } else { "closed" }
 }
@@ -342,7 +363,8 @@ mod tests {
         tally.fail_many("status 500".to_owned(), errors);
         reports[0].tally = tally;
         let server = Some(ServerUse { cpu, waited: Duration::ZERO, busiest_thread: cpu });
-        let outcome = Outcome { reports, server, halves: None, rss_kb: None, timeline: Timeline::default() };
+        let timeline = Timeline::default();
+        let outcome = Outcome { reports, server, halves: None, rss_kb: None, timeline, parts: Vec::new() };
         Report::new(&options, &plans, outcome, Some((1_000, 3_000)))
     }
 

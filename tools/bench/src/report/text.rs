@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use super::Report;
+use super::attacks::{AttackRow, COLUMNS};
 
 impl Report {
     /// Prints the report. With `json` the verdict goes to standard error, so that standard output is JSON alone.
@@ -39,7 +40,23 @@ impl Report {
         for (name, value) in self.rows() {
             let _ = writeln!(table, "  {name:<34} {value:>14}");
         }
+        self.write_attacks(&mut table);
         table
+    }
+
+    /// Appends the table of attacks, each column as wide as its widest cell.
+    fn write_attacks(&self, table: &mut String) {
+        if self.attacks.is_empty() {
+            return;
+        }
+        let mut lines = vec![COLUMNS.map(str::to_owned)];
+        lines.extend(self.attacks.iter().map(AttackRow::cells));
+        let width = |column: usize| lines.iter().map(|cells| cells[column].len()).max().unwrap_or_default();
+        let widths: [usize; COLUMNS.len()] = std::array::from_fn(width);
+        for cells in &lines {
+            let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+            let _ = writeln!(table, "  {}", padded.collect::<Vec<_>>().join("  ").trim_end());
+        }
     }
 
     /// The figures by name, formatted for people.

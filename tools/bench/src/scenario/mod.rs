@@ -1,6 +1,7 @@
 //! The scenarios, each from the view of one worker: set up, wait for the order to begin, drive the server, wait for the
 //! last answers.
 
+mod attack;
 mod blast;
 mod calls;
 mod ccu;
@@ -67,7 +68,9 @@ pub mod names {
     pub const REFUSED: &str = "refused";
     /// `ticks`: ticks that never came.
     pub const SKIPPED: &str = "ticks_skipped";
-    /// `passwords`: latencies of pings before the registrations.
+    /// `attack`: steps of the attacker that the server carried out.
+    pub const DONE: &str = "done";
+    /// `passwords`: latencies of pings before the registrations, and the part of `attack` before the first attack.
     pub const QUIET: &str = "quiet";
     /// `passwords`: latencies of the registrations.
     pub const REGISTRATION: &str = "registration";
@@ -96,5 +99,6 @@ pub async fn run(worker: Rc<Worker>) -> anyhow::Result<Connections> {
         Scenario::Converge => converge::run(worker).await,
         Scenario::RpcLua | Scenario::RpcJs | Scenario::RpcGo => rpc::run(worker).await,
         Scenario::Ticks => ticks::run(worker).await,
+        Scenario::Attack => attack::run(worker).await,
     }
 }

@@ -29,6 +29,9 @@ honoured! {
         address_sign_ins_per_sec: u32 = "100", number(0, PER_SEC_MAX), Origin::Ours;
         /// Number of accounts that one address may make in a second once its burst is used up. 0 is no limit.
         address_new_accounts_per_sec: u32 = "20", number(0, PER_SEC_MAX), Origin::Ours;
+        /// Largest number of passwords from one address that are hashed, or wait for it, at a time; a further one is
+        /// told to try again. `account.password_queue_size` is the limit for all together. 0 is no limit.
+        address_passwords: u32 = "32", at_least(0), Origin::Ours;
         /// Number of answers to invalid tokens and keys that one address gets in a second once its burst is used up.
         /// Requests with valid ones are not affected. 0 is no limit.
         address_bad_credentials_per_sec: u32 = "10", number(0, PER_SEC_MAX), Origin::Ours;
