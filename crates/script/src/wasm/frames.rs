@@ -13,7 +13,7 @@ use muster_live::matches::{
 use super::codec::{Reader, Unreadable, Writer};
 use crate::functions::ServerFacts;
 use crate::machine::call::{CallArgument, Callee, SinglePurpose};
-use crate::machine::matches::{JOINED, SENT_BYTES_MAX, Sink, reason_number};
+use crate::machine::matches::{ACTS_MAX, JOINED, SENT_BYTES_MAX, Sink, reason_number, too_many_acts};
 use crate::machine::registered::{Among, Names, Point, RegisteredFunctions, When};
 use crate::value::Value;
 
@@ -249,6 +249,9 @@ pub(super) fn read(frame: &[u8]) -> Result<FromInstance, Unreadable> {
             let call = reader.u64()?;
             let outcome = outcome(&mut reader)?;
             let length = reader.length()?;
+            if length > ACTS_MAX {
+                return Err(too_many_acts());
+            }
             let acts = (0..length).map(|_| act(&mut reader)).collect::<Result<_, _>>()?;
             FromInstance::MatchReturned { call, outcome, acts }
         }
