@@ -18,8 +18,8 @@ use crate::bus::Address;
 use crate::registry::Revision;
 use muster_live::place::{self, Epoch, NODES_MAX, PARTITIONS, Partition, Place, Routes};
 
-/// Highest epoch that is believed. Nodes count from 1, and no cluster comes so far: a view of a higher epoch is damaged,
-/// and must have successors all the same.
+/// Highest epoch that is believed. Nodes count from 1, and no cluster comes so far. A view of a higher epoch is
+/// damaged, and needs successors all the same.
 const EPOCH_MAX: u64 = u64::MAX >> 1;
 
 /// The kinds of work that a node takes.

@@ -1,5 +1,5 @@
-//! Damaged batches, and batches that a liar could write. The decoder never panics and never allocates out of proportion.
-//! A damaged seal is none.
+//! Damaged batches, and batches that a liar could write. The decoder never panics and never allocates out of
+//! proportion. A damaged seal is none.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The code that an input reaches, for programs that are built to count it (`tests/fuzz/README.md` has the flags). Other
-//! programs count nothing, and every accepted input is changed further in place of those that reach new code.
+//! The code that an input reaches, for programs that are built to count it (`tests/fuzz/README.md` has the flags).
+//! Other programs count nothing, and every accepted input is changed further in place of those that reach new code.
 // The compiler hands the counters over as pointers.
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Fuzz targets: decoders, parsers and bridges that get damaged input ([how to use them](../../../tests/fuzz/README.md)).
+//! Fuzz targets: decoders, parsers and bridges that get damaged input ([their page](../../../../tests/fuzz/README.md)).
 //!
 //! A target is a function that gets bytes and asserts what holds for any bytes. [`Fuzz`] calls it with each file of the
 //! target's corpus, and with changed ones, which follow from a seed. Every run of the tests has the same seed, and thus

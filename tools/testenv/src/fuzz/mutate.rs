@@ -50,8 +50,8 @@ const NUMBERS: [&[u8]; 14] = [
     b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
 ];
 
-/// An input of the pool with some changes: bytes are replaced, removed, inserted, moved or repeated, some of them often,
-/// words and parts of other inputs are put in, or the rest is cut off.
+/// An input of the pool with some changes: bytes are replaced, removed, inserted, moved or repeated, some of them
+/// often; words and parts of other inputs are put in; or the rest is cut off.
 pub(super) fn mutate(random: &mut Random, pool: &[Vec<u8>], words: &[&[u8]], bytes_max: usize) -> Vec<u8> {
     let mut input = pool[random.below(pool.len())].clone();
     for _ in 0..=random.below(4) {
