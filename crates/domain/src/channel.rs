@@ -83,9 +83,9 @@ impl Channel {
         Ok(Self::Direct(one.min(other), one.max(other)))
     }
 
-    /// Reads the id of a channel.
+    /// Reads the id of a channel. Letters of UUIDs in it may be capitals, as in the original.
     ///
-    /// Errors: `InvalidArgument` for one that [`Channel`]'s `Display` does not write.
+    /// Errors: `InvalidArgument` for any other that [`Channel`]'s `Display` does not write.
     pub fn parse(id: &str) -> Result<Self> {
         let mut parts = id.splitn(4, '.');
         let mut part = || parts.next().ok_or_else(malformed);

@@ -8,6 +8,8 @@
 //! months and days, and `@daily` and its like.
 
 mod calendar;
+#[cfg(test)]
+mod fuzz;
 mod parse;
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,8 @@ pub mod chat;
 mod claims;
 pub mod cron;
 pub mod error;
+#[cfg(test)]
+mod fuzz;
 pub mod guessing;
 pub mod identifiers;
 pub mod ids;

@@ -1,4 +1,4 @@
-//! Servers for tests: PostgreSQL and NATS, started on demand and thrown away.
+//! Servers for tests: PostgreSQL and NATS, started on demand and thrown away; and fuzz targets.
 //!
 //! A test gets the server of its process from [`Postgres::shared`], and an empty database of its own from
 //! [`Postgres::create_database`]. The server is the one named by `MUSTER_TEST_POSTGRES` (`cargo xtask test` starts one
@@ -6,6 +6,7 @@
 //! quickly, so each process, or test, starts its own. This crate is not for production, and never waits by sleeping.
 
 mod database;
+pub mod fuzz;
 mod nats;
 mod postgres;
 mod programs;

@@ -23,14 +23,14 @@ const fn ring(name: &'static str, uses: &'static [&'static str], tests_use: &'st
 
 /// From the inside out. `gateway` and `store` never meet: only `server` joins them.
 const RINGS: &[Ring] = &[
-    ring("wire", &[], &[]),
-    ring("domain", &[], &[]),
+    ring("wire", &[], &["testenv"]),
+    ring("domain", &[], &["testenv"]),
     ring("live", &["domain"], &[]),
     ring("store", &["domain"], &["testenv"]),
     ring("cluster", &["wire", "domain", "live"], &["testenv"]),
     ring("api", &["wire", "domain", "live"], &["store"]),
-    ring("script", &["api", "live", "domain", "wire"], &["store"]),
-    ring("gateway", &["api", "live", "domain", "wire"], &[]),
+    ring("script", &["api", "live", "domain", "wire"], &["store", "testenv"]),
+    ring("gateway", &["api", "live", "domain", "wire"], &["testenv"]),
     ring("server", &["wire", "domain", "live", "store", "cluster", "api", "script", "gateway"], &["client", "testenv"]),
     ring("client", &["wire"], &[]),
     ring("bench", &["wire"], &[]),

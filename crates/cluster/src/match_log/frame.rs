@@ -257,6 +257,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Frame> {
 
 #[cfg(test)]
 mod tests {
+    use muster_testenv::fuzz::Fuzz;
+
     use super::*;
 
     impl ReadAt for Vec<u8> {
@@ -331,5 +333,38 @@ mod tests {
         }
         assert!(!Frames::new(&vec![MARK[0]; 2 * WINDOW_BYTES], 0).finds_mark().expect("readable"));
         assert!(!Frames::new(&Vec::new(), 0).finds_mark().expect("readable"));
+    }
+
+    #[test]
+    fn damaged_files_are_read_up_to_the_damage() {
+        let mut file = Vec::new();
+        write_mark(&mut file, 0);
+        write(&mut file, Kind::Record, 3, 5, b"a record");
+        write(&mut file, Kind::Trim, 3, 5, b"");
+        let second = file.len() as u64;
+        write_mark(&mut file, second);
+        write(&mut file, Kind::Record, 3, 6, &[7; 100]);
+        let tried = Fuzz::new("match-log").seeds([file]).run(|input| {
+            let input = input.to_vec();
+            let (read, end, offset) = frames(&input);
+            let mut again = Vec::new();
+            for frame in &read {
+                write(&mut again, frame.kind, frame.partition, frame.number, &frame.payload);
+            }
+            let offset = usize::try_from(offset).expect("small");
+            assert_eq!(again, input[..offset]);
+            assert_eq!(end == Next::End, offset == input.len());
+            assert_eq!(first(&input).as_ref(), read.first());
+            let mut reading = Frames::new(&input, offset as u64);
+            let finds = reading.finds_mark().expect("readable");
+            let marks = (offset..input.len()).any(|at| {
+                let mut mark = Vec::new();
+                write_mark(&mut mark, at as u64);
+                input[at..].starts_with(&mark)
+            });
+            assert_eq!(finds, marks);
+            !read.is_empty()
+        });
+        assert!(tried.accepted > tried.inputs / 20, "{tried:?}");
     }
 }

@@ -18,6 +18,10 @@ use crate::bus::Address;
 use crate::registry::Revision;
 use muster_live::place::{self, Epoch, NODES_MAX, PARTITIONS, Partition, Place, Routes};
 
+/// Highest epoch that is believed. Nodes count from 1, and no cluster comes so far. A view of a higher epoch is
+/// damaged, and needs successors all the same.
+const EPOCH_MAX: u64 = u64::MAX >> 1;
+
 /// The kinds of work that a node takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
@@ -286,6 +290,7 @@ impl View {
     /// [`RegistryValueError`] if the bytes are not a view.
     pub fn from_bytes(bytes: &[u8], revision: Revision) -> Result<Self, RegistryValueError> {
         let read = wire::View::from_bytes(bytes)?;
+        let read = wire::View { epoch: read.epoch.min(EPOCH_MAX), ..read };
         let mut view = Self {
             revision,
             next_number: read.next_number.max(1),

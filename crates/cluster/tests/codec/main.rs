@@ -4,10 +4,10 @@
 
 mod carried;
 mod every;
+mod fuzz;
 mod golden;
 mod matches;
 mod messages;
-mod mutation;
 mod questions;
 #[path = "../../../wire/tests/wire/random.rs"]
 mod random;

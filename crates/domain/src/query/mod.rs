@@ -20,7 +20,7 @@ mod postings;
 mod work;
 
 #[cfg(test)]
-mod mutation_tests;
+mod fuzz;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

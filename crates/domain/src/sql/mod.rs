@@ -1,6 +1,8 @@
 //! Statements that game code may send to the database. One that changes the connection's own state, which others use
 //! after it, is refused, and so is what only an operator may do.
 
+#[cfg(test)]
+mod fuzz;
 mod permitted;
 mod words;
 

@@ -81,18 +81,20 @@ async fn serve_requests<S: Transport>(
         async move { exchange.answer(request).await }
     });
     let io = TokioIo::new(Watched { io: stream, activity: activity.clone() });
-    let connection = http1::Builder::new()
-        .max_buf_size(HEAD_BYTES_MAX)
-        .max_headers(HEADERS_MAX)
-        .header_read_timeout(None)
-        // A client may close its side after its request. The request is carried out and answered all the same.
-        .half_close(true)
-        .serve_connection(io, service)
-        .with_upgrades();
+    let connection = http1_settings().serve_connection(io, service).with_upgrades();
     drive(connection, number, &activity, &shard).await;
     let pending = pending.borrow_mut().take();
     let PendingSocket { upgrade, opening, of_address } = pending?;
     Some((upgrade.await.ok()?, opening, of_address))
+}
+
+/// The settings by which the server library reads connections.
+fn http1_settings() -> http1::Builder {
+    let mut settings = http1::Builder::new();
+    settings.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX).header_read_timeout(None);
+    // A client may close its side after its request. The request is carried out and answered all the same.
+    settings.half_close(true);
+    settings
 }
 
 /// Drives a connection to its end. Enforces its timeouts, and closes it when the server stops.

@@ -184,6 +184,8 @@ pub fn parse_close(payload: &[u8]) -> Result<Option<u16>, FrameError> {
 
 #[cfg(test)]
 mod tests {
+    use muster_testenv::fuzz::Fuzz;
+
     use super::*;
 
     /// A frame as a client would send it.
@@ -250,5 +252,58 @@ mod tests {
             unmask(&mut payload, mask);
             assert_eq!(payload, vec![b'a'; len], "{len} bytes");
         }
+    }
+
+    #[test]
+    fn damaged_frames_are_refused_or_written_again_as_they_were() {
+        const PAYLOAD_MAX: usize = 70_000;
+        let seeds = [0, 1, 125, 126, 1_000].map(|length| client_frame(0x82, &vec![b'a'; length]));
+        let closes = [client_frame(0x88, &[3, 232, b'b', b'y', b'e']), client_frame(0x09, b"")];
+        let tried = Fuzz::new("frames").seeds(seeds).seeds(closes).run(|input| {
+            let mut rest = input;
+            let mut count = 0;
+            loop {
+                let header = match parse_header(rest, PAYLOAD_MAX) {
+                    Ok(Some(header)) => header,
+                    Ok(None) => {
+                        // Only the bytes of a longest header may be missing.
+                        assert!(rest.len() < 14);
+                        break;
+                    }
+                    Err(error) => {
+                        // More bytes change nothing.
+                        assert_eq!(parse_header(&[rest, &[0; 14]].concat(), PAYLOAD_MAX), Err(error));
+                        break;
+                    }
+                };
+                assert!(header.payload_len <= PAYLOAD_MAX);
+                let Some(masked) = rest.get(header.header_len..header.header_len + header.payload_len) else { break };
+                let mut payload = masked.to_vec();
+                unmask(&mut payload, header.mask);
+                if header.opcode == Opcode::Close {
+                    let code = parse_close(&payload);
+                    assert!(
+                        code.is_err()
+                            || payload.is_empty()
+                            || code == Ok(Some(u16::from_be_bytes([payload[0], payload[1]])))
+                    );
+                }
+                let mut again = Vec::new();
+                write_frame(header.opcode, &payload, &mut again);
+                assert_eq!(server_frame_len(&again), Some(again.len()));
+                assert_eq!(is_control(&again), header.opcode.is_control());
+                let head = again.len() - payload.len();
+                again.splice(head..head, header.mask);
+                unmask(&mut again[head + 4..], header.mask);
+                again[0] &= 0x7F | u8::from(header.is_final) << 7;
+                again[1] |= 0x80;
+                let whole = header.header_len + header.payload_len;
+                assert_eq!(again, rest[..whole]);
+                rest = &rest[whole..];
+                count += 1;
+            }
+            count > 0
+        });
+        assert!(tried.accepted > tried.inputs / 20, "{tried:?}");
     }
 }

@@ -10,6 +10,8 @@
 pub mod backup;
 pub(crate) mod comparison;
 pub(crate) mod forgetting;
+#[cfg(test)]
+mod fuzz;
 pub(crate) mod history;
 pub(crate) mod journal;
 pub(crate) mod latest_write;

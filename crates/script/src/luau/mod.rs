@@ -13,6 +13,8 @@ mod deterministic;
 mod dialect;
 mod format;
 mod functions;
+#[cfg(test)]
+mod fuzz;
 mod go_format;
 mod instance;
 mod interrupt;

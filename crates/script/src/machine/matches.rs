@@ -23,6 +23,9 @@ const HOLDS_TOO_MUCH: &str = "of memory: that is more than it may (script.match_
 /// Limit on the bytes that one callback sends to all players together.
 pub const SENT_BYTES_MAX: usize = 16 << 20;
 
+/// Limit on the acts of one callback, since each takes memory of the host even if it sends nothing.
+pub const ACTS_MAX: usize = 100_000;
+
 /// Limit on the presences that game code names in one call of a dispatcher's function.
 pub const PRESENCES_MAX: usize = 10_000;
 
@@ -38,6 +41,11 @@ pub(crate) struct Sink {
     collected: RefCell<Option<Collected>>,
     /// Limit on the broadcasts that a callback defers to its end.
     deferred_max: usize,
+}
+
+/// The error of a callback with too many acts.
+pub(crate) fn too_many_acts() -> String {
+    format!("one callback sends, kicks, labels and sets timers more than {ACTS_MAX} times")
 }
 
 /// The acts of one callback so far.
@@ -81,6 +89,9 @@ impl Sink {
     pub(crate) fn add(&self, act: Act) -> Result<(), String> {
         let mut collected = self.collected.borrow_mut();
         let collected = collected.as_mut().ok_or("no callback of the match is running")?;
+        if collected.acts.len() >= ACTS_MAX {
+            return Err(too_many_acts());
+        }
         let presences = match &act {
             Act::Broadcast(sent) | Act::Defer(sent) => sent.to.as_ref().map_or(0, Vec::len),
             Act::Kick(sessions) => sessions.len(),

@@ -19,6 +19,9 @@
     method(Original.prototype, "constructor", MatchDate);
     method(globalThis, "Date", MatchDate);
     method(Math, "random", () => fraction());
+    // When they tell that a value is gone depends on the collection of garbage, which is another one in every machine.
+    delete globalThis.WeakRef;
+    delete globalThis.FinalizationRegistry;
     if (typeof performance === "object") {
         // The functions of `performance` cannot be replaced, but the object can.
         method(globalThis, "performance", { now: () => now(), timeOrigin: 0 });

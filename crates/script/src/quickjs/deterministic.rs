@@ -21,3 +21,28 @@ pub(super) fn replace(ctx: &Ctx<'_>, current: &Current) -> Result<()> {
     let install: Function<'_> = ctx.eval(BUILTINS)?;
     install.call((now, fraction))
 }
+
+#[cfg(test)]
+mod tests {
+    use rquickjs::{Context, Runtime};
+
+    use super::*;
+
+    #[test]
+    fn nothing_tells_the_time_or_chances_but_the_match() {
+        let runtime = Runtime::new().unwrap();
+        let context = Context::full(&runtime).unwrap();
+        let told = context.with(|ctx| {
+            let now = Function::new(ctx.clone(), || 1_000.0).unwrap();
+            let fraction = Function::new(ctx.clone(), || 0.5).unwrap();
+            ctx.eval::<Function<'_>, _>(BUILTINS).unwrap().call::<_, ()>((now, fraction)).unwrap();
+            let script = "[
+                Date.now(), +new Date(), +new (class extends Date {})(), +Reflect.construct(new Date(0).constructor, []),
+                Date() === new Date(1000).toString(), performance.now(), performance.timeOrigin, Math.random(),
+                typeof WeakRef, typeof FinalizationRegistry, Object.keys(performance).join(),
+            ].join(' ')";
+            ctx.eval::<String, _>(script).unwrap()
+        });
+        assert_eq!(told, "1000 1000 1000 1000 true 1000 0 0.5 undefined undefined now,timeOrigin");
+    }
+}

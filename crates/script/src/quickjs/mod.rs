@@ -11,6 +11,8 @@ mod context;
 mod deterministic;
 mod errors;
 mod format;
+#[cfg(test)]
+mod fuzz;
 mod globals;
 mod host;
 pub(crate) mod language;

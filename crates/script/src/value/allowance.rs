@@ -30,11 +30,27 @@ impl Allowance {
         Ok(())
     }
 
+    /// Counts the bytes of a JSON text and all parts in it.
+    ///
+    /// # Errors
+    /// A sentence that names the limit, when the parts or bytes are used up.
+    pub(crate) fn take_json(&mut self, json: &[u8]) -> Result<(), String> {
+        self.take(json.len())?;
+        let within = Self::parts_of_json(json) - 1;
+        self.parts = self.parts.checked_sub(within).ok_or_else(|| format!("more than {PARTS_MAX} values"))?;
+        Ok(())
+    }
+
     /// Checks that a JSON text holds no more parts than may cross.
     ///
     /// # Errors
     /// A sentence that names the limit, when the text holds more parts.
     pub(crate) fn check_json(json: &[u8]) -> Result<(), String> {
+        if Self::parts_of_json(json) > PARTS_MAX { Err(format!("more than {PARTS_MAX} values")) } else { Ok(()) }
+    }
+
+    /// Number of parts of a JSON text, at least one.
+    pub(crate) fn parts_of_json(json: &[u8]) -> usize {
         let (mut parts, mut in_text, mut is_escaped) = (1, false, false);
         for byte in json {
             match byte {
@@ -45,7 +61,7 @@ impl Allowance {
                 _ => {}
             }
         }
-        if parts > PARTS_MAX { Err(format!("more than {PARTS_MAX} values")) } else { Ok(()) }
+        parts
     }
 }
 
@@ -59,6 +75,9 @@ mod tests {
         assert!(check(format!("[{}0]", "0,".repeat(PARTS_MAX - 2))));
         assert!(!check(format!("[{}0]", "0,".repeat(PARTS_MAX))));
         assert!(!check("[".repeat(PARTS_MAX)));
+        let half = format!("[{}0]", "0,".repeat(PARTS_MAX / 2));
+        let mut left = Allowance::new();
+        assert!(left.take_json(half.as_bytes()).is_ok() && left.take_json(half.as_bytes()).is_err());
         assert!(check(format!("[\"{}\\\"{}\"]", ",".repeat(PARTS_MAX), "{".repeat(PARTS_MAX))));
     }
 }

@@ -5,8 +5,9 @@ use rmpv::Value as Packed;
 
 use super::{DEPTH_MAX, Value, names};
 
-/// Deepest nesting in the count of the MessagePack library, for which a list and the values in it are two levels.
-const PACKED_DEPTH_MAX: usize = 2 * DEPTH_MAX + 1;
+/// Deepest nesting of a packed value. It is deeper than that of game code's values, because the host nests these in
+/// records and results.
+const PACKED_DEPTH_MAX: usize = 2 * DEPTH_MAX;
 
 /// Extension type of [`Value::Results`].
 const RESULTS: i8 = 1;
@@ -25,13 +26,24 @@ impl Value {
     ///
     /// # Errors
     /// `InvalidArgument` for bytes that do not encode a value.
-    pub fn decode(mut bytes: &[u8]) -> Result<Self> {
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
         if bytes.is_empty() {
             return Ok(Self::Nil);
         }
-        let packed = rmpv::decode::read_value_with_max_depth(&mut bytes, PACKED_DEPTH_MAX);
-        unpack(packed.map_err(|error| Error::invalid(format!("no value: {error}")))?)
+        unpack(read(bytes, PACKED_DEPTH_MAX)?, PACKED_DEPTH_MAX)
     }
+}
+
+/// Reads a packed value that nests at most `left` levels.
+fn read(mut bytes: &[u8], left: usize) -> Result<Packed> {
+    // For the MessagePack library, a list and the values in it are two levels.
+    let packed = rmpv::decode::read_value_with_max_depth(&mut bytes, 2 * left + 1);
+    packed.map_err(|error| Error::invalid(format!("no value: {error}")))
+}
+
+/// The levels that are left within a list, a map, or an extension type, whose bytes are read anew.
+fn within(left: usize) -> Result<usize> {
+    left.checked_sub(1).ok_or_else(|| Error::invalid("a value is nested too deeply"))
 }
 
 fn pack(value: Value) -> Packed {
@@ -61,37 +73,45 @@ fn marked(mark: i8, packed: &Packed) -> Packed {
 }
 
 /// Reads the value of an extension type.
-fn unmarked(mark: i8, bytes: &[u8]) -> Result<Value> {
-    match (mark, Value::decode(bytes)?) {
-        (RESULTS, Value::List(values)) => Ok(Value::Results(values)),
-        (RECORD, Value::Map(entries)) => {
-            let entries = entries.into_iter().map(|(name, value)| Ok((names::known(&name)?, value)));
-            Ok(Value::Record(entries.collect::<Result<_>>()?))
+fn unmarked(mark: i8, bytes: &[u8], left: usize) -> Result<Value> {
+    match (mark, read(bytes, left)?) {
+        (RESULTS, Packed::Array(values)) => Ok(Value::Results(unpack_all(values, left)?)),
+        (RECORD, Packed::Map(entries)) => {
+            let entries = unpack_entries(entries, left)?.into_iter();
+            Ok(Value::Record(entries.map(|(name, value)| Ok((names::known(&name)?, value))).collect::<Result<_>>()?))
         }
         _ => Err(Error::invalid("a value of an unknown kind")),
     }
 }
 
-fn unpack(packed: Packed) -> Result<Value> {
+fn unpack(packed: Packed, left: usize) -> Result<Value> {
     Ok(match packed {
         Packed::Nil => Value::Nil,
         Packed::Boolean(flag) => Value::Flag(flag),
         Packed::F64(number) => Value::Number(number),
         Packed::Binary(bytes) => Value::Bytes(bytes),
-        Packed::Array(values) => Value::List(values.into_iter().map(unpack).collect::<Result<_>>()?),
-        Packed::Map(entries) => {
-            let entry = |(name, value): (Packed, Packed)| match name {
-                Packed::String(name) => {
-                    let name = name.into_str().ok_or_else(|| Error::invalid("a name is no text"))?;
-                    Ok((name, unpack(value)?))
-                }
-                _ => Err(Error::invalid("a name is no text")),
-            };
-            Value::Map(entries.into_iter().map(entry).collect::<Result<_>>()?)
-        }
-        Packed::Ext(mark, bytes) => unmarked(mark, &bytes)?,
+        Packed::Array(values) => Value::List(unpack_all(values, left)?),
+        Packed::Map(entries) => Value::Map(unpack_entries(entries, left)?),
+        Packed::Ext(mark, bytes) => unmarked(mark, &bytes, left)?,
         _ => return Err(Error::invalid("a value of an unknown kind")),
     })
+}
+
+fn unpack_all(values: Vec<Packed>, left: usize) -> Result<Vec<Value>> {
+    let left = within(left)?;
+    values.into_iter().map(|value| unpack(value, left)).collect()
+}
+
+fn unpack_entries(entries: Vec<(Packed, Packed)>, left: usize) -> Result<Vec<(String, Value)>> {
+    let left = within(left)?;
+    let entry = |(name, value): (Packed, Packed)| match name {
+        Packed::String(name) => {
+            let name = name.into_str().ok_or_else(|| Error::invalid("a name is no text"))?;
+            Ok((name, unpack(value, left)?))
+        }
+        _ => Err(Error::invalid("a name is no text")),
+    };
+    entries.into_iter().map(entry).collect()
 }
 
 #[cfg(test)]
@@ -117,5 +137,28 @@ mod tests {
         {
             assert!(Value::decode(bytes).is_err(), "{bytes:x?}");
         }
+    }
+
+    #[test]
+    fn nesting_of_every_kind_counts() {
+        let nested = |depth, mark| {
+            (0..depth).fold(vec![0xc0], |inner: Vec<u8>, _| {
+                let list = [&[0x91], &*inner].concat();
+                [&[0xc9], &(list.len() as u32).to_be_bytes()[..], &[mark], &list].concat()
+            })
+        };
+        let results = |depth| Value::decode(&nested(depth, RESULTS.cast_unsigned()));
+        assert!(results(PACKED_DEPTH_MAX).is_ok());
+        for depth in [PACKED_DEPTH_MAX + 1, 20_000] {
+            assert!(results(depth).is_err(), "{depth}");
+        }
+        // An extension type directly within another one is no value.
+        let bare = (0..20_000).fold(vec![0xc0], |inner: Vec<u8>, _| {
+            [&[0xc9], &(inner.len() as u32).to_be_bytes()[..], &[1], &inner].concat()
+        });
+        assert!(Value::decode(&bare).is_err());
+        let studio = (0..DEPTH_MAX).fold(Value::Nil, |inner, _| Value::List(vec![inner]));
+        let host = Value::Results(vec![Value::List(vec![Value::Record(vec![("value", studio)])])]);
+        assert_eq!(Value::decode(&host.clone().encode()).unwrap(), host);
     }
 }

@@ -2,6 +2,8 @@
 
 pub mod allowance;
 mod bytes;
+#[cfg(test)]
+pub(crate) mod fuzz;
 mod json;
 mod names;
 pub(crate) mod original_json;

@@ -89,6 +89,8 @@ pub(super) struct OpenCall {
     pub(super) spent: Duration,
     /// Bytes that the call has logged.
     pub(super) logged: usize,
+    /// Whether the end of the call was delivered. Code that ends a call again would fill the memory of the host.
+    has_ended: bool,
     is_match: bool,
 }
 
@@ -261,12 +263,18 @@ impl CallTable {
         }
         let mut calls = locked(&self.calls);
         for (call, event) in events.drain(..) {
-            match (calls.open.get(&call), &event, calls.background_inboxes.first()) {
-                (Some(open), ..) => open.inbox.push(event),
-                (None, CallEvent::HostCalled { .. }, Some(inbox)) => inbox.push(event),
-                (None, CallEvent::HostCalled { .. }, None) => calls.background_events.push(event),
+            let is_host_call = matches!(event, CallEvent::HostCalled { .. });
+            if let Some(open) = calls.open.get_mut(&call) {
+                if is_host_call || !std::mem::replace(&mut open.has_ended, true) {
+                    open.inbox.push(event);
+                }
+                continue;
+            }
+            match (&event, calls.background_inboxes.first()) {
+                (CallEvent::HostCalled { .. }, Some(inbox)) => inbox.push(event),
+                (CallEvent::HostCalled { .. }, None) => calls.background_events.push(event),
                 // The call was given up.
-                (None, ..) => {}
+                _ => {}
             }
         }
     }
@@ -304,7 +312,7 @@ impl CallTable {
 
 impl OpenCall {
     fn new(inbox: Arc<Inbox>, name: Arc<str>, limit: Duration, is_match: bool) -> Self {
-        Self { inbox, name, limit, spent: Duration::ZERO, logged: 0, is_match }
+        Self { inbox, name, limit, spent: Duration::ZERO, logged: 0, has_ended: false, is_match }
     }
 }
 
@@ -351,5 +359,19 @@ mod tests {
         assert_eq!(table.fail_all(&Arc::from("it ended"), None), 2);
         let mut context = Context::from_waker(std::task::Waker::noop());
         assert!(matches!(taken.inbox.poll_next(&mut context), Poll::Ready(CallEvent::Ended { .. })));
+    }
+
+    #[test]
+    fn a_call_ends_once() {
+        let table = CallTable::new(drop);
+        table.start(Vec::new());
+        table.ready();
+        let taken = begin(&table);
+        let ended = || (taken.id, CallEvent::Returned(Ok(None)));
+        table.deliver(&mut vec![ended(), ended()]);
+        table.deliver(&mut vec![ended()]);
+        let mut context = Context::from_waker(std::task::Waker::noop());
+        assert!(matches!(taken.inbox.poll_next(&mut context), Poll::Ready(CallEvent::Returned(Ok(None)))));
+        assert!(taken.inbox.poll_next(&mut context).is_pending());
     }
 }

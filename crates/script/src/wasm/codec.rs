@@ -197,8 +197,7 @@ impl<'a> Reader<'a> {
             }
             JSON => {
                 let json = self.bytes()?;
-                left.take(json.len())?;
-                Allowance::check_json(json)?;
+                left.take_json(json)?;
                 serde_json::from_slice(json).map(Value::from_json).map_err(|error| format!("no JSON: {error}"))?
             }
             LIST => {

@@ -13,7 +13,7 @@ use muster_live::matches::{
 use super::codec::{Reader, Unreadable, Writer};
 use crate::functions::ServerFacts;
 use crate::machine::call::{CallArgument, Callee, SinglePurpose};
-use crate::machine::matches::{JOINED, SENT_BYTES_MAX, Sink, reason_number};
+use crate::machine::matches::{ACTS_MAX, JOINED, SENT_BYTES_MAX, Sink, reason_number, too_many_acts};
 use crate::machine::registered::{Among, Names, Point, RegisteredFunctions, When};
 use crate::value::Value;
 
@@ -249,6 +249,9 @@ pub(super) fn read(frame: &[u8]) -> Result<FromInstance, Unreadable> {
             let call = reader.u64()?;
             let outcome = outcome(&mut reader)?;
             let length = reader.length()?;
+            if length > ACTS_MAX {
+                return Err(too_many_acts());
+            }
             let acts = (0..length).map(|_| act(&mut reader)).collect::<Result<_, _>>()?;
             FromInstance::MatchReturned { call, outcome, acts }
         }
@@ -358,7 +361,7 @@ pub(super) fn bounded(call: &Call, outcome: Outcome, acts: Vec<Act>, deferred_ma
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::*;
 
     #[test]
     fn any_bytes_are_read_or_refused() {
@@ -375,5 +378,23 @@ mod tests {
             count += usize::from(read(&frame).is_ok());
         }
         assert!(count > 0);
+    }
+
+    #[test]
+    fn a_callback_acts_a_bounded_number_of_times() {
+        let frame = |acts: usize| {
+            let mut frame = Writer::new(5);
+            frame.u64(7).byte(3).length(acts);
+            for _ in 0..acts {
+                frame.byte(2).length(0);
+            }
+            frame.finish()[4..].to_vec()
+        };
+        assert!(read(&frame(ACTS_MAX)).is_ok());
+        assert_eq!(read(&frame(ACTS_MAX + 1)).err(), Some(too_many_acts()));
+        let sink = Sink::new(0);
+        sink.open();
+        assert!((0..ACTS_MAX).all(|_| sink.add(Act::Kick(Vec::new())).is_ok()));
+        assert_eq!(sink.add(Act::Kick(Vec::new())), Err(too_many_acts()));
     }
 }

@@ -172,7 +172,7 @@ impl InstanceState {
     }
 
     /// Runs at the end of a slice. Ends the instance if the current call has used more time than it may.
-    fn look(&mut self) -> Result<(), EndReason> {
+    pub(super) fn look(&mut self) -> Result<(), EndReason> {
         self.deliver();
         self.watched.answer();
         let Charge { spent, limit, name } = self.charge();
@@ -243,6 +243,15 @@ impl ResourceLimiter for InstanceState {
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
         const ELEMENTS_MAX: usize = 1 << 20;
         Ok(desired <= ELEMENTS_MAX)
+    }
+
+    // The limits above hold for each memory and each table. Go programs have one of either.
+    fn memories(&self) -> usize {
+        1
+    }
+
+    fn tables(&self) -> usize {
+        1
     }
 }
 

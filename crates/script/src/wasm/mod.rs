@@ -5,6 +5,8 @@ pub mod call_table;
 mod codec;
 mod compile;
 mod frames;
+#[cfg(test)]
+mod fuzz;
 mod instance;
 mod instance_log;
 pub(crate) mod language;

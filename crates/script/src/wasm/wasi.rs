@@ -41,8 +41,11 @@ const FRAME_BYTES_MAX: usize = 34 << 20;
 /// write. It writes the rest with further writes.
 const WRITTEN_BYTES_MAX: u32 = 64 << 10;
 
-/// Limit on the parts of one write.
-const WRITTEN_PARTS_MAX: u32 = 1_024;
+/// Limit on the parts of one read or write. The instance reads or writes the rest with further calls.
+const VECTORS_MAX: u32 = 1_024;
+
+/// Bytes of random numbers after which the instance's time is looked at.
+const RANDOM_BYTES: usize = 1 << 20;
 
 /// Links a module with everything that it may import.
 ///
@@ -145,12 +148,12 @@ fn environ_get(mut caller: Caller<'_, InstanceState>, pointers: u32, mut texts: 
     let environment = environment(&caller);
     let (memory, _) = parts(&mut caller);
     for (index, text) in environment.iter().enumerate() {
-        let pointer = pointers.wrapping_add(4 * index as u32);
+        let pointer = pointers.saturating_add(4 * index as u32);
         let done = put(memory, pointer, &texts.to_le_bytes()).and_then(|()| put(memory, texts, text.as_bytes()));
         if done.is_none() {
             return FAULT;
         }
-        texts = texts.wrapping_add(text.len() as u32);
+        texts = texts.saturating_add(text.len() as u32);
     }
     SUCCESS
 }
@@ -167,12 +170,18 @@ fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-fn random_get(mut caller: Caller<'_, InstanceState>, at: u32, length: u32) -> i32 {
-    let (memory, _) = parts(&mut caller);
-    match part(memory, at, length as usize) {
-        None => FAULT,
-        Some(place) => SystemRandom::new().fill(place).map_or(IO, |()| SUCCESS),
+fn random_get(mut caller: Caller<'_, InstanceState>, at: u32, length: u32) -> wasmtime::Result<i32> {
+    let (memory, state) = parts(&mut caller);
+    let Some(place) = part(memory, at, length as usize) else { return Ok(FAULT) };
+    for place in place.chunks_mut(RANDOM_BYTES) {
+        if SystemRandom::new().fill(place).is_err() {
+            return Ok(IO);
+        }
+        if place.len() == RANDOM_BYTES {
+            state.look()?;
+        }
     }
+    Ok(SUCCESS)
 }
 
 /// Reads bytes of frames into the instance's buffers, and never waits.
@@ -182,7 +191,7 @@ fn fd_read(mut caller: Caller<'_, InstanceState>, file: i32, vectors: u32, count
     }
     let (memory, state) = parts(&mut caller);
     let mut done = 0_u32;
-    for index in 0..count {
+    for index in 0..count.min(VECTORS_MAX) {
         let Some((at, length)) = vector(memory, vectors, index) else { return FAULT };
         let Some(mut place) = part(memory, at, length as usize) else { return FAULT };
         while !place.is_empty() {
@@ -218,7 +227,7 @@ fn fd_write(mut caller: Caller<'_, InstanceState>, file: i32, vectors: u32, coun
     }
     let (memory, state) = parts(&mut caller);
     let mut done = 0_u32;
-    for index in 0..count.min(WRITTEN_PARTS_MAX) {
+    for index in 0..count.min(VECTORS_MAX) {
         let Some((at, length)) = vector(memory, vectors, index) else { return FAULT };
         let length = length.min(WRITTEN_BYTES_MAX - done);
         let Some(bytes) = part(memory, at, length as usize) else { return FAULT };
@@ -300,7 +309,8 @@ fn poll_oneoff(
         event[10] = wanted.tag;
         // The number of bytes to read or write: at least one.
         event[16..24].copy_from_slice(&1_u64.to_le_bytes());
-        if put(memory, events + EVENT_BYTES as u32 * done, &event).is_none() {
+        let place = events.checked_add(EVENT_BYTES as u32 * done);
+        if place.and_then(|place| put(memory, place, &event)).is_none() {
             return Ok(FAULT);
         }
         done += 1;

@@ -29,29 +29,6 @@ impl Random {
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
-
-    /// Changes, removes, repeats or inserts bytes at up to three places, fewer than `stretch` at each, or cuts off the
-    /// rest. Bytes in `telling`, which mean something to a decoder, are preferred.
-    pub fn mutate(&mut self, input: &[u8], telling: &[u8], stretch: usize) -> Vec<u8> {
-        let mut output = input.to_vec();
-        for _ in 0..=self.below(3) {
-            let at = self.below(output.len() + 1);
-            let end = (at + self.below(stretch)).min(output.len());
-            match self.below(6) {
-                0 => output.truncate(at),
-                1 => drop(output.drain(at..end)),
-                2 => output.insert(at, self.pick(telling)),
-                3 => {
-                    let copy = output[at..end].to_vec();
-                    output.splice(at..at, copy);
-                }
-                4 if at < output.len() => output[at] = self.pick(telling),
-                _ if at < output.len() => output[at] ^= 1 << self.below(8),
-                _ => {}
-            }
-        }
-        output
-    }
 }
 
 /// A type whose arbitrary values can be generated.

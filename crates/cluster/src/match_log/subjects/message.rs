@@ -232,6 +232,8 @@ impl GatheredRecords {
 
 #[cfg(test)]
 mod tests {
+    use muster_testenv::fuzz::Fuzz;
+
     use super::*;
 
     fn stamp(message: u64, first: u64) -> Stamp {
@@ -323,5 +325,30 @@ mod tests {
         assert!(claim.is_of_empty());
         assert_eq!((claim.first, claim.floor), (2, 2));
         assert!(Stamp::claim(Epoch(6), 4, 1, Some(&claim.alone(9))).is_of_empty());
+    }
+
+    #[test]
+    fn damaged_messages_give_records_that_were_written_or_none() {
+        let (sent, _) = messages(&[10, 1_000, 10], 200);
+        let seeds = sent.iter().map(|message| [&(message.len() as u16).to_le_bytes()[..], message].concat());
+        let whole: Vec<u8> = seeds.clone().flatten().collect();
+        // An input is a list of messages, each behind its length.
+        let tried = Fuzz::new("match-log-messages").seeds(seeds).seeds([whole]).run(|mut input| {
+            let mut gathered = GatheredRecords::default();
+            let mut bytes = 0;
+            while let Some((length, rest)) = input.split_first_chunk::<2>() {
+                let (message, rest) = rest.split_at(usize::from(u16::from_le_bytes(*length)).min(rest.len()));
+                input = rest;
+                bytes += message.len();
+                if let Some(stamp) = Stamp::of(message) {
+                    assert_eq!(Stamp::of(&stamp.alone(9)), Some(stamp));
+                }
+                gathered.push(&Bytes::copy_from_slice(message));
+            }
+            let records = gathered.records();
+            assert!(records.iter().map(Bytes::len).sum::<usize>() <= bytes);
+            !records.is_empty()
+        });
+        assert!(tried.accepted > tried.inputs / 50, "{tried:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! Behaviour that studios rely on in Go, tested with the module of `tests/e2e/modules-go`, which the Go tool builds.
 
 mod endings;
+mod hostile;
 mod matches;
 
 use std::path::{Path, PathBuf};
