@@ -298,6 +298,14 @@ impl Telemetry {
         let late = planes.values().map(|plane| plane.recoveries_late).sum();
         let help = "Partitions of dead nodes whose recovery data did not come in time: what was in them has ended.";
         page.counter("recoveries_late_count", help, late);
+        let refused = planes.values().map(|plane| plane.island_refusals).sum();
+        page.counter("island_refused_count", "Requests refused because the node was an island.", refused);
+        let recalled = planes.values().map(|plane| plane.recalled).sum();
+        let help = "Messages of chats told again because a node was lost: the database had kept them.";
+        page.counter("chat_recalled_count", help, recalled);
+        let left_out = planes.values().map(|plane| plane.left_out).sum();
+        let help = "Messages of chats told again that a shard left out because its sessions had them.";
+        page.counter("chat_recalled_left_out_count", help, left_out);
         page.gauge("match_durable", "Durable matches now.", sum(|plane| plane.matches.durable));
         let durable = |pick: fn(&MatchStats) -> u64| planes.values().map(|plane| pick(&plane.matches)).sum::<u64>();
         let kinds = [
