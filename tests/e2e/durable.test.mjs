@@ -121,6 +121,35 @@ describe("in a cluster", () => {
     });
   }
 
+  test("a node that is voted out closes its sockets at once, and its match goes on at another", async (t) => {
+    // Nobody waits for a drain that would take so long.
+    const flags = { "runtime.path": MODULES, shutdown_drain_sec: 1_000 };
+    const cluster = await Cluster.start({ nodes: 3, shards: 2, flags });
+    t.after(() => cluster.dispose());
+    const { nodes } = cluster;
+    const ann = await Player.connect(nodes[0], "json");
+    const cid = await Player.connect(nodes[2], "protobuf");
+    await cluster.shared();
+    const id = await create(cid);
+    await ann.socket.joinMatch(id);
+    await cid.socket.joinMatch(id);
+    await say(cid, [ann, cid], id, "p");
+    const { deck } = await look(ann, id);
+
+    process.kill(nodes[2].pid, "SIGSTOP");
+    await nodes[0].logged("a node is gone from the cluster");
+    const counts = async () => Promise.all([nodes[0], nodes[1]].map(async (node) => (await metrics(node))("match_durable")));
+    await until("another node has the match", async () => (await counts()).some((count) => count === 1));
+    assert.equal((await say(ann, [ann], id, "c")).said, "c");
+    process.kill(nodes[2].pid, "SIGCONT");
+    await cid.disconnected;
+    await nodes[2].ready();
+    const back = await Player.connect(nodes[2], "json", { session: cid.session });
+    await back.socket.joinMatch(id);
+    assert.equal((await say(back, [ann, back], id, "d")).said, "pd");
+    assert.deepEqual((await look(back, id)).deck, deck);
+  });
+
   test("matches whose database is older than their log wait for the one that belongs to it, and pay nothing", async (t) => {
     const cluster = await Cluster.start({ nodes: 2, shards: 2, flags: { "runtime.path": MODULES } });
     t.after(() => cluster.dispose());

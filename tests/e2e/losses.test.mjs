@@ -62,6 +62,119 @@ describe("one node of three loses NATS", () => {
   }
 });
 
+describe("what is said in a channel while the node that owns it is lost", () => {
+  /** Messages on their way of one author at a time. */
+  const AT_ONCE = 2;
+  /** After so many refusals an author gives up. */
+  const REFUSALS_MAX = 20;
+  /** Authors here say more than players may, and listeners are told at once what they missed. */
+  const FLAGS = {
+    "limits.session_chat_per_sec": 0,
+    "limits.session_fan_out_bytes_per_sec": 0,
+    "socket.outgoing_queue_bytes": 64 * 1024 * 1024,
+  };
+
+  /** Says one thing after the other until told to stop, or refused too often. Answers what was acknowledged. */
+  const talk = (player, channel, isOver) => {
+    const acknowledged = [];
+    let count = 0;
+    let refusals = 0;
+    const lane = async () => {
+      while (!isOver()) {
+        count += 1;
+        const text = `${player.username} ${count}`;
+        try {
+          await player.socket.writeChatMessage(channel.id, { text });
+          acknowledged.push(text);
+        } catch {
+          // An error is no acknowledgement, whatever it says.
+          refusals += 1;
+          if (refusals > REFUSALS_MAX) {
+            return;
+          }
+        }
+      }
+    };
+    const lanes = Array.from({ length: AT_ONCE }, lane);
+    return { acknowledged, end: () => Promise.all(lanes) };
+  };
+
+  for (const loss of ["cut", "halt"]) {
+    test(`${loss}: everything acknowledged reaches everybody who stays, once`, async (t) => {
+      const lines = await Promise.all([0, 1, 2].map(() => Line.start(NATS)));
+      t.after(() => Promise.all(lines.map((line) => line.stop())));
+      const cluster = await Cluster.start({ nodes: 3, shards: 2, nats: lines.map((line) => line.url), flags: FLAGS });
+      t.after(() => cluster.dispose());
+      await cluster.shared();
+      const { nodes } = cluster;
+      const { players, channel } = await inOneRoom(nodes);
+      // The lost node owns some of these channels, and others own the rest.
+      const rooms = [{ players, channel }];
+      for (let number = 1; number < 6; number += 1) {
+        rooms.push(await inOneRoom(nodes));
+      }
+      let isOver = false;
+      const talks = rooms.flatMap((room) => room.players.map((player) => talk(player, room.channel, () => isOver)));
+      const said = () => talks.reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
+      await until("they talk", async () => said() > 300);
+      lines[2][loss]();
+      await nodes[2].logged("this node is an island");
+      await nodes[0].logged("a node is gone from the cluster");
+      const then = said();
+      await until("the others go on", async () => said() > then + 300);
+      lines[2].mend();
+      await Promise.all(rooms.map((room) => room.players[2].disconnected));
+      isOver = true;
+      await Promise.all(talks.map(({ end }) => end()));
+      for (const [number, room] of rooms.entries()) {
+        const acknowledged = talks.slice(number * 3, number * 3 + 3).flatMap((talk) => talk.acknowledged);
+        await hear(room.players[0], [], room.channel, "the end");
+        for (const player of room.players.slice(0, 2)) {
+          const heard = [];
+          for (let text; text !== "the end"; heard.push(text)) {
+            ({ text } = (await player.next("channelMessage")).content);
+          }
+          const times = new Map();
+          heard.forEach((text) => times.set(text, (times.get(text) ?? 0) + 1));
+          const missing = acknowledged.filter((text) => !times.has(text));
+          const doubled = [...times].filter(([, count]) => count > 1);
+          assert.deepEqual({ missing, doubled }, { missing: [], doubled: [] }, `room ${number}`);
+        }
+      }
+      const refused = (await Promise.all([nodes[0], nodes[1]].map(async (node) => (await metrics(node))("island_refused_count"))));
+      assert.deepEqual(refused, [0, 0], "who has a way to the cluster refuses nothing");
+      const recalled = await Promise.all([nodes[0], nodes[1]].map(async (node) => (await metrics(node))("chat_recalled_count")));
+      assert.ok(recalled[0] + recalled[1] > 0);
+    });
+  }
+});
+
+test("an island refuses what it cannot tell others, and says so", async (t) => {
+  const lines = await Promise.all([0, 1].map(() => Line.start(NATS)));
+  t.after(() => Promise.all(lines.map((line) => line.stop())));
+  const cluster = await Cluster.start({ nodes: 2, shards: 2, nats: lines.map((line) => line.url) });
+  t.after(() => cluster.dispose());
+  await cluster.shared();
+  const { nodes } = cluster;
+  const { players, channel } = await inOneRoom(nodes);
+  const [ann, bob] = players;
+  const { party_id: party } = await bob.socket.createParty(true, 4);
+  await ann.socket.joinParty(party);
+  await bob.next("partyPresence");
+
+  lines[1].halt();
+  await nodes[1].logged("this node is an island");
+  for (const act of [
+    () => bob.socket.writeChatMessage(channel.id, { text: "anybody?" }),
+    () => bob.socket.updateStatus("alone"),
+    () => bob.socket.closeParty(party),
+    () => bob.socket.createParty(true, 4),
+  ]) {
+    assert.match((await refusedWith(act(), RUNTIME_EXCEPTION)).message, /has lost its cluster for now|has gone/);
+  }
+  await until("the refusals are counted", async () => (await metrics(nodes[1]))("island_refused_count") >= 4);
+});
+
 test("without the database nodes go on with what lives, refuse the rest, and return by themselves", async (t) => {
   const line = await databaseLine();
   t.after(() => line.stop());

@@ -21,6 +21,7 @@ mod healthcheck;
 pub mod hooks;
 pub mod http;
 mod http_message;
+mod islands;
 pub mod keys;
 pub mod link;
 pub mod live;

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::{Rc, Weak};
 
-use muster_domain::{Error, ErrorKind, UserId};
+use muster_domain::UserId;
 use muster_live::matches::{CallRef, Outcome, Return};
 use muster_live::matchmaker::TicketId;
 use muster_live::plane::{
@@ -211,18 +211,6 @@ impl Live {
     /// The place of the shard.
     pub fn place(&self) -> Place {
         self.look(Plane::place)
-    }
-
-    /// Checks that something new may be made here: a room, a party, a match, a ticket.
-    ///
-    /// # Errors
-    /// `Unavailable` on a node that has lost its cluster for now.
-    pub fn claim(&self) -> Result<(), Error> {
-        if !self.look(Plane::is_island) {
-            return Ok(());
-        }
-        let message = "This server has lost its cluster for now, and makes nothing new. Please try again in a moment.";
-        Err(Error::new(ErrorKind::Unavailable, message))
     }
 
     /// Looks at the plane without changing it.

@@ -47,11 +47,11 @@ fn usage() -> SealUse {
 }
 
 /// Starts a node and waits until it sees another. Answers its events from then on, and the other node's number.
-async fn join(url: &str) -> Result<(RunningNode, mpsc::Receiver<NodeEvent>, NodeNumber)> {
+async fn join(url: &str, name: &str) -> Result<(RunningNode, mpsc::Receiver<NodeEvent>, NodeNumber)> {
     let options = NatsOptions { urls: vec![url.to_owned()], ..NatsOptions::default() };
     let outside = Arc::new(Nats::connect(&options).await?);
     let node = NodeConfig {
-        name: "node".into(),
+        name: name.into(),
         shards: 1,
         weight: 1,
         roles: Roles::ALL,
@@ -71,6 +71,7 @@ async fn join(url: &str) -> Result<(RunningNode, mpsc::Receiver<NodeEvent>, Node
             NodeEvent::Joined(address) => me = address.number,
             NodeEvent::View { new, .. } => nodes = new.nodes().iter().map(|node| node.number).collect(),
             NodeEvent::Online => is_online = true,
+            NodeEvent::Refused(reason) => anyhow::bail!("a node may not join: {reason}"),
             _ => {}
         }
     }
@@ -79,7 +80,7 @@ async fn join(url: &str) -> Result<(RunningNode, mpsc::Receiver<NodeEvent>, Node
 }
 
 async fn receive(url: &str, start: Instant, tell: &SyncSender<Histogram<u64>>) -> Result<()> {
-    let (_node, mut events, _) = join(url).await?;
+    let (_node, mut events, _) = join(url, "receiver").await?;
     for (_, count, _) in RUNS {
         let mut latency = Histogram::new(3)?;
         while latency.len() < count {
@@ -94,7 +95,7 @@ async fn receive(url: &str, start: Instant, tell: &SyncSender<Histogram<u64>>) -
 }
 
 async fn send(url: &str, start: Instant, told: &Receiver<Histogram<u64>>) -> Result<()> {
-    let (node, mut events, to) = join(url).await?;
+    let (node, mut events, to) = join(url, "sender").await?;
     // The events of this node have no other reader.
     tokio::spawn(async move { while events.recv().await.is_some() {} });
     for (name, count, pause) in RUNS {

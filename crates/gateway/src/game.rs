@@ -15,6 +15,7 @@ use tokio::task::spawn_local;
 use tokio::time::timeout;
 
 use crate::metrics::GatewayMetrics;
+use crate::recall;
 use crate::rim::CarryOut;
 use crate::shard::Shard;
 use crate::ws::resume;
@@ -34,6 +35,7 @@ impl CarryOut for ShardEffects {
             Effect::AskOfMatch(asked) => drop(spawn_local(ask_of_match(app.clone(), shard.metrics.clone(), asked))),
             Effect::EndTicket(ended) => matchmaker::tell_ended(app, ended),
             Effect::Depart(request, claim) => resume::claimed(&shard, request, claim),
+            Effect::Recall(recall) => drop(spawn_local(recall::read(app.clone(), *recall))),
             Effect::Reply(..)
             | Effect::Order(..)
             | Effect::Handler(_)

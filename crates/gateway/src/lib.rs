@@ -9,6 +9,7 @@ pub mod http;
 pub mod listener;
 pub mod metrics;
 pub mod outgoing;
+mod recall;
 pub mod rim;
 pub mod shard;
 pub mod text_page;

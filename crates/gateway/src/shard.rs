@@ -449,7 +449,7 @@ async fn serve(shard: &Rc<Shard>, mut inbox: mpsc::Receiver<ShardCommand>, mut l
                     let _ = done.send(());
                 }
                 ShardCommand::Island(is_island, done) => {
-                    live.step(|plane, _, _| plane.set_island(is_island));
+                    live.step(|plane, now, _| plane.set_island(now, is_island));
                     let _ = done.send(());
                 }
                 ShardCommand::Unready(reason) => shard.unready.set(reason),

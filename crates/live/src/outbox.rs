@@ -41,6 +41,17 @@ pub enum Delivery {
     /// with this number or a higher one. An owner that replaces a dead one sends frames again, because it cannot know
     /// which of them had left.
     Once(u64),
+    /// Like `Reliable`: a message that the database keeps, by its number. In a cluster each place remembers the numbers
+    /// of these messages for a while, so that it knows which of them its sessions had.
+    Kept(u64),
+    /// A message that the database keeps, told again because a node that took part in its stream has gone. A place that
+    /// had the message, or whose first session came to the stream after the message was kept, leaves it out.
+    Again {
+        /// The message's number.
+        number: u64,
+        /// Time since the message was kept, in milliseconds.
+        age_ms: u32,
+    },
     /// The frame may be left out: when the queue is full, the oldest droppable frames make room for any other.
     Droppable,
 }
@@ -77,7 +88,7 @@ pub struct Outbox {
 impl Delivery {
     /// The promise that remains once the frame has reached its session.
     pub(crate) fn arrived(self) -> Self {
-        if let Self::Once(_) = self { Self::Reliable } else { self }
+        if let Self::Once(_) | Self::Kept(_) | Self::Again { .. } = self { Self::Reliable } else { self }
     }
 }
 

@@ -168,6 +168,7 @@ pub(crate) fn gateway_config(config: &Config, connections_max: usize) -> Result<
             node: public_node(config).into(),
             rooms: Arc::new(rooms_config(config)),
             recover: recover(config),
+            recalls: config.cluster.is_joined(),
             ..PlaneConfig::default()
         },
         node: public_node(config).into(),

@@ -164,6 +164,20 @@ fn a_node_with_other_settings_of_recovery_does_not_join_and_says_what_to_do() {
     one.stop();
 }
 
+#[test]
+fn a_node_that_writes_no_seals_does_not_join_nodes_that_require_them_and_says_what_to_do() {
+    let place = Place::new();
+    let one = place.node(Setup::dev(), "first").start();
+    let (code, log) = place.node(Setup::dev(), "second").flag("cluster.seals", "off").fail_to_start();
+    assert_eq!(code, Some(FAILED), "{log}");
+    for words in ["node `first` of it refuses what has no seal", "take `cluster.seals: off` out"] {
+        assert!(log.contains(words), "{log}");
+    }
+    let two = place.node(Setup::dev(), "second").start();
+    two.stop();
+    one.stop();
+}
+
 /// Makes the clock of a database show another time to Muster.
 fn shift_clock(database: &Database, seconds: i64) {
     let name = database.url().rsplit('/').next().unwrap().split('?').next().unwrap();

@@ -71,6 +71,8 @@ pub enum Fault {
     CutChange,
     /// A private variable is not private.
     ShowSecret,
+    /// A room that is to be hidden is not.
+    ListHidden,
     /// A message in a room does not reach one shard.
     LoseTale,
     /// Two messages in a room reach one shard in the wrong order.
@@ -95,7 +97,7 @@ pub enum Fault {
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::LoseLeave,
         Self::LateJoin,
         Self::SwapFanouts,
@@ -122,6 +124,7 @@ impl Fault {
         Self::LongPromise,
         Self::CutChange,
         Self::ShowSecret,
+        Self::ListHidden,
         Self::LoseTale,
         Self::SwapTales,
         Self::TellLeaver,

@@ -22,6 +22,9 @@ use tales::{Tale, Tales};
 /// The mode of the streams of tallies. Tallies are a kind of owned things that the takeover simulation adds to planes.
 pub const TALLY: u8 = 240;
 
+/// The label of the chat whose messages are kept. Nobody is told who comes to it and leaves.
+pub const KEPT: &str = "kept";
+
 /// Number of a stream in a world.
 pub type StreamId = u16;
 /// Number of one appearance of a session on a stream. Every join has its own number, which the status of its presence
@@ -52,6 +55,11 @@ impl Say {
     /// A message about a room or the lobby.
     pub fn tale(id: u32) -> Self {
         Self { kind: b'r', stream: 0, id, written: Default::default() }
+    }
+
+    /// A message of a chat that the database keeps.
+    pub fn kept(id: u32) -> Self {
+        Self { kind: b'k', stream: 0, id, written: Default::default() }
     }
 
     /// Number of times that the message was encoded in one encoding.
@@ -89,6 +97,8 @@ pub enum Said {
     Tale(u32),
     /// A message of a durable match to a player, by the match's number.
     Match(u32, MatchWord),
+    /// A message of a chat that the database keeps, by its number.
+    Kept(u32),
 }
 
 /// A message of a durable match to a player.
@@ -262,6 +272,9 @@ impl Encode for Encoder {
             // The members of a match are known to owners and places alone, so sessions get no events of them.
             return None;
         }
+        if event.stream.label() == KEPT {
+            return None;
+        }
         if self.is_wasteful.get() {
             self.event(event, encoding);
         }
@@ -289,6 +302,7 @@ pub fn decode(frame: &[u8]) -> Option<(Encoding, Said)> {
         b'm' => Said::Message(stream, number),
         b'p' => Said::Push(number),
         b'r' => Said::Tale(number),
+        b'k' => Said::Kept(number),
         b'g' => {
             let numbers: Vec<u32> = rest.as_chunks().0.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect();
             let state = <[u32; 2]>::try_from(numbers).ok();

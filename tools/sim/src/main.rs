@@ -13,7 +13,7 @@ use muster_sim::crowd::{self, Crowd};
 use muster_sim::scenario::{Scenario, generate_on};
 use muster_sim::shrink::shrink;
 use muster_sim::world;
-use muster_sim::{links, nodes, takeover};
+use muster_sim::{freight, links, nodes, takeover};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -49,6 +49,8 @@ enum Command {
     Crowd(Crowd),
     /// Links between nodes over a bad bus
     Links(Seeds),
+    /// Messages between shards of different nodes: packing, unpacking, and nodes that join
+    Freight(Seeds),
     /// Membership of a cluster and ownership in it, while everything around fails
     Nodes(Seeds),
     /// The live plane on nodes that die and join
@@ -77,6 +79,7 @@ fn main() -> Result<ExitCode> {
     match arguments.command {
         Some(Command::Crowd(crowd)) => return crowd::run(&crowd).map(code),
         Some(Command::Links(seeds)) => return seeds.run("links", run_links).map(code),
+        Some(Command::Freight(seeds)) => return seeds.run("freight", run_freight).map(code),
         Some(Command::Nodes(seeds)) => return seeds.run("nodes", run_nodes).map(code),
         Some(Command::Takeover(seeds)) => return seeds.run("takeover", run_takeover).map(code),
         None => {}
@@ -107,6 +110,11 @@ type Ran = (u64, Option<String>);
 
 fn run_links(seed: u64, prints: bool) -> Ran {
     let outcome = links::run(seed, None, prints);
+    (outcome.steps, outcome.violation.map(|violation| violation.to_string()))
+}
+
+fn run_freight(seed: u64, prints: bool) -> Ran {
+    let outcome = freight::run(seed, None, prints);
     (outcome.steps, outcome.violation.map(|violation| violation.to_string()))
 }
 

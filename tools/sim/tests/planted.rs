@@ -38,6 +38,7 @@ fn shows_as(fault: Fault) -> &'static [Check] {
         Fault::LateEntry => &[Check::Presences, Check::Seats],
         Fault::CutChange => &[Check::Variables],
         Fault::ShowSecret => &[Check::Hidden],
+        Fault::ListHidden => &[Check::Hidden, Check::Lobby],
         Fault::LoseTale => &[Check::Mirror, Check::Order, Check::Lost, Check::Presences],
         Fault::SwapTales => &[Check::Order, Check::Mirror, Check::Stray],
         Fault::TellLeaver => &[Check::Stray],

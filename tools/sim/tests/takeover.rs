@@ -38,6 +38,8 @@ fn shows_as(fault: Fault) -> &'static [Check] {
         Fault::KeepTicket => &[Check::Tickets, Check::Twice],
         Fault::OtherLeader | Fault::LoseKept | Fault::OldVariables => &[Check::Recovery],
         Fault::KeepHandedOver => &[Check::Owners],
+        Fault::LoseHistory => &[Check::Lost],
+        Fault::HearAgain => &[Check::Twice],
         Fault::LoseSaid | Fault::HearTwice => &[Check::Matches],
         Fault::LoseEntry | Fault::TakeLate | Fault::LoseSeat | Fault::LoseInputs => {
             &[Check::Matches, Check::Presences, Check::Stray]

@@ -3,10 +3,12 @@
 use std::rc::Rc;
 
 use muster_domain::chat::{self, Channel, ChannelKind, Speaker};
-use muster_domain::ports::chat::Message as ChatMessage;
+use muster_domain::ports::chat::{Message as ChatMessage, MessageCode};
 use muster_domain::ports::storage::Authority;
-use muster_live::StreamKey;
+use muster_domain::{GroupId, UserId};
 use muster_live::plane::{JoinOptions, Joined};
+use muster_live::stream::mode;
+use muster_live::{Delivery, StreamKey};
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{
     Channel as Found, ChannelJoin, ChannelLeave, ChannelMessageAck, ChannelMessageRemove, ChannelMessageSend,
@@ -20,6 +22,28 @@ use crate::chat::{ChannelNames, names, to_wire};
 pub(crate) fn stream(channel: &Channel) -> StreamKey {
     let parts = channel.parts();
     StreamKey::new(parts.mode, parts.subject, parts.subcontext, parts.label)
+}
+
+/// The channel of a stream, if it is the stream of one.
+pub(crate) fn channel_of(stream: &StreamKey) -> Option<Channel> {
+    Some(match stream.mode {
+        mode::CHANNEL => Channel::Room(stream.label().to_owned()),
+        mode::GROUP => Channel::Group(GroupId(stream.subject)),
+        mode::DIRECT => Channel::Direct(UserId(stream.subject), UserId(stream.subcontext)),
+        _ => return None,
+    })
+}
+
+/// The promise with which a message of a channel is sent to those who are there. Something new that the database keeps
+/// has a number, so that it is told once even if a node is lost on its way.
+pub(crate) fn delivery(message: &ChatMessage) -> Delivery {
+    let is_new = !matches!(message.code, MessageCode::UPDATE | MessageCode::REMOVE);
+    if message.persistent && is_new { Delivery::Kept(number(message)) } else { Delivery::Reliable }
+}
+
+/// The number by which places know a message: the random part of its id.
+pub(crate) fn number(message: &ChatMessage) -> u64 {
+    message.id.0.as_u64_pair().1
 }
 
 pub(super) fn join(session: &Rc<SocketSession>, cid: String, request: ChannelJoin) -> Handled {
@@ -145,6 +169,10 @@ fn say(
     let session = session.clone();
     Handled::later(async move {
         let app = &*session.app;
+        let stream = stream(&spoken.channel);
+        if let Err(error) = app.live.reaches(&stream).await {
+            return refuse_domain(cid, &error);
+        }
         let speaker = Speaker {
             store: &*app.store,
             clock: &*app.clock,
@@ -155,10 +183,15 @@ fn say(
         };
         match act(speaker, &spoken).await {
             Ok(message) => {
+                let delivery = delivery(&message);
                 let wire = to_wire(message);
                 let acknowledged = acknowledgement(&wire);
                 // A message that was kept is told, even if its author has left meanwhile.
-                app.live.say_on(stream(&spoken.channel), wire);
+                app.live.say_on(stream.clone(), wire, delivery);
+                // The node may have lost its cluster while the message was being kept.
+                if let Err(error) = app.live.reaches(&stream).await {
+                    return refuse_domain(cid, &error);
+                }
                 MessageAnswer::Reply(Envelope::reply(cid, Message::ChannelMessageAck(acknowledged)))
             }
             Err(error) => refuse_domain(cid, &error),

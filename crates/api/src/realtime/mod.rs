@@ -346,7 +346,7 @@ fn handle(session: &Rc<SocketSession>, cid: String, message: Message) -> Handled
         Message::PartyRemove(request) => return parties::remove(session, cid, request),
         Message::PartyClose(request) => return parties::close(session, cid, &request),
         Message::PartyJoinRequestList(request) => return parties::list_requests(session, cid, request),
-        Message::PartyDataSend(request) => parties::send(session, cid, request),
+        Message::PartyDataSend(request) => return parties::send(session, cid, request),
         Message::PartyUpdate(request) => return parties::update(session, cid, &request),
         Message::MatchmakerAdd(request) => return matchmaker::add(session, cid, request),
         Message::MatchmakerRemove(request) => return matchmaker::remove(session, cid, request),

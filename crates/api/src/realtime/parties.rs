@@ -8,7 +8,7 @@ use muster_live::party::{
 };
 use muster_live::plane::{self, Reply};
 use muster_live::stream::mode;
-use muster_live::{Presence, StreamKey, party};
+use muster_live::{Plane, Presence, StreamKey, party};
 use muster_wire::realtime::envelope::Message;
 use muster_wire::realtime::{
     Envelope, Party, PartyAccept, PartyClose, PartyCreate, PartyData, PartyDataSend, PartyJoin, PartyJoinRequest,
@@ -161,16 +161,31 @@ pub(super) fn list_requests(session: &Rc<SocketSession>, cid: String, request: P
     })
 }
 
-/// Passes data on to the other members, without waiting for the party's owner: the session's shard knows who is in.
-pub(super) fn send(session: &SocketSession, cid: String, request: PartyDataSend) -> MessageAnswer {
+/// Passes data on to the other members, without waiting for the party's owner: the session's shard knows who is in. An
+/// island first asks who is there.
+pub(super) fn send(session: &Rc<SocketSession>, cid: String, request: PartyDataSend) -> Handled {
     let stream = match parse(session, &request.party_id) {
         Ok(stream) => stream,
-        Err(refused) => return refusal(cid, refused),
+        Err(refused) => return refusal(cid, refused).into(),
     };
     let live = &session.app.live;
     if !live.look(|plane| plane.hears(session.key, &stream)) {
-        return refusal(cid, PartyRefusal::SenderNotMember);
+        return refusal(cid, PartyRefusal::SenderNotMember).into();
     }
+    if !live.look(Plane::is_island) {
+        return pass_on(session, cid, stream, request).into();
+    }
+    let session = session.clone();
+    Handled::later(async move {
+        match session.app.live.reaches(&stream).await {
+            Ok(()) => pass_on(&session, cid, stream, request),
+            Err(error) => refuse_domain(cid, &error),
+        }
+    })
+}
+
+fn pass_on(session: &SocketSession, cid: String, stream: StreamKey, request: PartyDataSend) -> MessageAnswer {
+    let live = &session.app.live;
     session.pay_for_all(&stream, request.data.len());
     let by = session.session_ref();
     let data = PartyRequest::SendData { by, op_code: request.op_code, data: request.data };
@@ -186,6 +201,9 @@ fn done(session: &Rc<SocketSession>, cid: String, party_id: &str, request: Party
     };
     let session = session.clone();
     Handled::later(async move {
+        if let Err(error) = session.app.live.reaches(&stream).await {
+            return refuse_domain(cid, &error);
+        }
         match ask(&session, &cid, stream, request).await {
             Ok(_) => MessageAnswer::Reply(Envelope::acknowledgement(cid)),
             Err(answer) => *answer,

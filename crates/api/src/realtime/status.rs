@@ -76,6 +76,9 @@ pub(super) fn unfollow(session: &SocketSession, cid: String, request: &StatusUnf
 }
 
 pub(super) fn update(session: &Rc<SocketSession>, cid: String, request: StatusUpdate) -> Handled {
+    if let Err(error) = session.app.live.may_tell_all() {
+        return refuse_domain(cid, &error).into();
+    }
     let stream = StreamKey::status(session.claims.user_id);
     let Some(status) = request.status else {
         session.app.live.step(|plane, now, out| plane.vanish(now, session.key, stream, out));

@@ -80,7 +80,11 @@ fn too_many_streams() -> Error {
 }
 
 async fn ask_room(app: &App, asker: &Asker, room: RoomId, action: RoomAction) -> Result<RoomAnswer> {
-    ask(app, asker.player()?, action, |request| MessageToRoomOwner::Room(room, request)).await
+    let caller = asker.player()?;
+    if !matches!(action, RoomAction::Leave | RoomAction::Look) {
+        app.live.reaches(&room.stream()).await?;
+    }
+    ask(app, caller, action, |request| MessageToRoomOwner::Room(room, request)).await
 }
 
 async fn leave(app: &App, asker: &Asker, request: shape::Leave) -> Result<String> {

@@ -39,7 +39,12 @@ impl Rim for TestRim {
                 self.sent.borrow_mut().push((session, serde_json::from_slice(&frame[header_len..]).unwrap()));
             }
             Effect::Close(session, reason) => self.closed.borrow_mut().push((session, reason)),
-            Effect::Send(..) | Effect::HandedOver(_) | Effect::Keep(_) | Effect::Recover(_) | Effect::Depart(..) => {
+            Effect::Send(..)
+            | Effect::HandedOver(_)
+            | Effect::Keep(_)
+            | Effect::Recover(_)
+            | Effect::Recall(_)
+            | Effect::Depart(..) => {
                 panic!("there is one shard: {effect:?}");
             }
             effect => {

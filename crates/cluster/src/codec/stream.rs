@@ -106,22 +106,28 @@ impl Form for Presence {
 }
 
 pub(super) fn delivery_to_wire(delivery: Delivery) -> Option<node::Delivery> {
-    use node::DeliveryKind::{Droppable, Latest, Once};
+    use node::DeliveryKind::{Again, Droppable, Kept, Latest, Once};
     let (kind, key) = match delivery {
         Delivery::Reliable => return None,
         Delivery::Latest(key) => (Latest, key),
         Delivery::Once(number) => (Once, number),
+        Delivery::Kept(number) => (Kept, number),
+        Delivery::Again { number, age_ms } => {
+            return Some(node::Delivery { kind: Again.into(), key: number, age_ms });
+        }
         Delivery::Droppable => (Droppable, 0),
     };
-    Some(node::Delivery { kind: kind.into(), key })
+    Some(node::Delivery { kind: kind.into(), key, age_ms: 0 })
 }
 
 pub(super) fn delivery_from_wire(wire: Option<node::Delivery>) -> Delivery {
-    use node::DeliveryKind::{Droppable, Latest, Once, Reliable, Unspecified};
+    use node::DeliveryKind::{Again, Droppable, Kept, Latest, Once, Reliable, Unspecified};
     let Some(wire) = wire else { return Delivery::Reliable };
     match wire.kind() {
         Latest => Delivery::Latest(wire.key),
         Once => Delivery::Once(wire.key),
+        Kept => Delivery::Kept(wire.key),
+        Again => Delivery::Again { number: wire.key, age_ms: wire.age_ms },
         Droppable => Delivery::Droppable,
         Reliable | Unspecified => Delivery::Reliable,
     }

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use crate::seal::SealUse;
+
 /// Properties of a node that others compare with their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compatibility {
@@ -17,6 +19,8 @@ pub struct Compatibility {
     pub database: u64,
     /// Whether the node keeps recovery data of parties, if the node tells it.
     pub recovers_parties: Option<bool>,
+    /// What the node does about seals, if the node tells it.
+    pub seals: Option<SealUse>,
 }
 
 /// Stands for the fingerprint of keys that are not this node's: those of a member whose seal this node cannot read.
@@ -44,6 +48,12 @@ pub enum Incompatible {
          all nodes first"
     )]
     Recovery(Arc<str>),
+    /// The member refuses everything that the joining node would write.
+    #[error(
+        "node `{0}` of it refuses what has no seal, and this node would write none: take `cluster.seals: off` out of \
+         this node's configuration"
+    )]
+    Unsealed(Arc<str>),
     /// A living node has the name of the joining node.
     #[error(
         "another node that runs is called `{0}` too: give each node a `name` of its own, or stop the other node first"
@@ -67,6 +77,8 @@ impl Compatibility {
             Err(Incompatible::Database(name.clone()))
         } else if self.recovers_parties.zip(other.recovers_parties).is_some_and(|(mine, theirs)| mine != theirs) {
             Err(Incompatible::Recovery(name.clone()))
+        } else if (self.seals, other.seals) == (Some(SealUse::Off), Some(SealUse::Require)) {
+            Err(Incompatible::Unsealed(name.clone()))
         } else if self.wire_version < other.readable_from {
             Err(Incompatible::TooOld(name.clone()))
         } else if other.wire_version < self.readable_from {
@@ -106,5 +118,13 @@ mod tests {
         check(at(5, Some(true)), at(0, None), Ok(()));
         check(at(5, Some(true)), at(6, Some(true)), Err(Incompatible::Database(name.clone())));
         check(at(5, Some(true)), at(5, Some(false)), Err(Incompatible::Recovery(name.clone())));
+        let seals = |seals| Compatibility { seals, ..node(1, 1, 7) };
+        let [require, accept, off] = [SealUse::Require, SealUse::Accept, SealUse::Off].map(|used| seals(Some(used)));
+        check(off, require, Err(Incompatible::Unsealed(name.clone())));
+        check(off, seals(None), Ok(()));
+        // The rounds of an upgrade.
+        for (one, other) in [(off, off), (accept, off), (off, accept), (require, accept), (accept, require)] {
+            check(one, other, Ok(()));
+        }
     }
 }

@@ -26,6 +26,7 @@ fn node(number: NodeNumber, weight: u32) -> Node {
             keys: 7 << 100,
             database: 5,
             recovers_parties: Some(true),
+            seals: Some(SealUse::Require),
         },
     }
 }

@@ -16,6 +16,7 @@ use super::compatibility::{Compatibility, FOREIGN_KEYS};
 use crate::NodeNumber;
 use crate::bus::Address;
 use crate::registry::Revision;
+use crate::seal::SealUse;
 use muster_live::place::{self, Epoch, NODES_MAX, PARTITIONS, Partition, Place, Routes};
 
 /// Highest epoch that is believed. Nodes count from 1, and no cluster comes so far. A view of a higher epoch is
@@ -318,7 +319,7 @@ fn place_from_wire(place: u32) -> Option<Place> {
 
 fn node_to_wire(node: &Node) -> wire::Node {
     let Roles { gateway, live, jobs } = node.roles;
-    let Compatibility { wire_version, readable_from, keys, database, recovers_parties } = node.compatibility;
+    let Compatibility { wire_version, readable_from, keys, database, recovers_parties, seals } = node.compatibility;
     wire::Node {
         number: node.number,
         name: node.name.to_string(),
@@ -335,7 +336,21 @@ fn node_to_wire(node: &Node) -> wire::Node {
         keys: keys.to_be_bytes().to_vec().into(),
         database,
         recovers_parties,
+        seals: seals_to_wire(seals),
     }
+}
+
+fn seals_to_wire(seals: Option<SealUse>) -> u32 {
+    match seals {
+        None => 0,
+        Some(SealUse::Require) => 1,
+        Some(SealUse::Accept) => 2,
+        Some(SealUse::Off) => 3,
+    }
+}
+
+fn seals_from_wire(seals: u32) -> Option<SealUse> {
+    [SealUse::Require, SealUse::Accept, SealUse::Off].into_iter().find(|known| seals_to_wire(Some(*known)) == seals)
 }
 
 fn node_from_wire(node: wire::Node) -> Node {
@@ -357,6 +372,7 @@ fn node_from_wire(node: wire::Node) -> Node {
             keys: number_of(&node.keys),
             database,
             recovers_parties,
+            seals: seals_from_wire(node.seals),
         },
     }
 }

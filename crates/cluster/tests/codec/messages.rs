@@ -333,6 +333,8 @@ every!(Delivery, random,
     Delivery::Reliable => Delivery::Reliable,
     Delivery::Latest(_) => Delivery::Latest(random.next()),
     Delivery::Once(_) => Delivery::Once(random.next()),
+    Delivery::Kept(_) => Delivery::Kept(random.next()),
+    Delivery::Again { .. } => Delivery::Again { number: random.next(), age_ms: random.next() as u32 },
     Delivery::Droppable => Delivery::Droppable,
 );
 every!(Encoding, random, Encoding::Json => Encoding::Json, Encoding::Protobuf => Encoding::Protobuf);

@@ -47,7 +47,7 @@ impl Classes {
     pub(super) fn mark(&mut self, index: usize, delivery: Delivery) {
         let number = self.first + index as u64;
         match delivery {
-            Delivery::Reliable | Delivery::Once(_) => {}
+            Delivery::Reliable | Delivery::Once(_) | Delivery::Kept(_) | Delivery::Again { .. } => {}
             Delivery::Latest(key) => {
                 self.latest.insert(key, number);
                 self.keyed.push_back((number, key));

@@ -12,7 +12,8 @@ use crate::matchmaker::{FoundMatch, TicketId};
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place};
 use crate::registry::SessionKey;
-use crate::stream::{Presence, SessionRef};
+use crate::session::Millis;
+use crate::stream::{Presence, SessionRef, SharedPayload, StreamKey};
 
 /// An order to the engines that run match handlers.
 #[derive(Debug)]
@@ -44,6 +45,30 @@ pub struct AskedMatch(pub(crate) u64);
 /// A ticket that ends without a match, and a player who is to be told, by [`super::Plane::push_of_tickets`].
 pub type EndedTicket = (SessionRef, TicketId);
 
+/// Chats whose kept messages are to be told again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recall {
+    /// The partition of the chats and the epoch of its new owner, which waits with going on; `None` if nobody waits.
+    pub rebuilt: Option<(Partition, Epoch)>,
+    /// The chats.
+    pub streams: Vec<StreamKey>,
+    /// Time in milliseconds for which messages may have been lost until now.
+    pub back_ms: Millis,
+}
+
+/// A message that the database kept.
+#[derive(Clone, Debug)]
+pub struct Recalled {
+    /// The chat.
+    pub stream: StreamKey,
+    /// The content.
+    pub payload: SharedPayload,
+    /// The number by which places know the message, see [`Delivery::Kept`].
+    pub number: u64,
+    /// Time since the message was kept, in milliseconds.
+    pub age_ms: u32,
+}
+
 /// One thing that a step wants done.
 #[derive(Debug)]
 pub enum Effect {
@@ -74,6 +99,9 @@ pub enum Effect {
     /// This place owns these partitions of dead owners, each from its epoch on. Their recovery data are for
     /// [`super::Plane::recovered`].
     Recover(Vec<(Partition, Epoch)>),
+    /// Messages of these chats may not have reached everybody, because a node has gone. Those that the database kept
+    /// lately are for [`super::Plane::recalled`].
+    Recall(Box<Recall>),
 }
 
 /// The effects of a step, to be carried out in this order.

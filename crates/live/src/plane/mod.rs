@@ -19,8 +19,9 @@ mod sound;
 use std::rc::Rc;
 use std::sync::Arc;
 
+pub use changes::recall::{RECALL_MS, RECALL_WAIT_MS};
 pub use changes::recovery::RECOVERY_WAIT_MS;
-pub use effect::{AskedMatch, Effect, Effects, EndedTicket, HandlerOrder, Matched};
+pub use effect::{AskedMatch, Effect, Effects, EndedTicket, HandlerOrder, Matched, Recall, Recalled};
 pub use message::{
     AddedAsk, AddedWhat, Answer, Ask, Audience, Belongings, Carried, CarriedNews, CarriedPresence, CarriedStream,
     Claim, ClaimRefusal, Condition, Departed, Down, Errand, Frames, Join, JoinRefusal, Joined, Kind, LaneKind,
@@ -40,6 +41,7 @@ use changes::Changes;
 use lanes::Traffic as _;
 use owners::Owners;
 use owners::things::Things;
+pub use sessions::REMEMBERED_MAX;
 use sessions::session::{Coming, Session};
 use sessions::{Forgotten, Sessions};
 
@@ -303,12 +305,6 @@ impl Plane {
         self.send_up(now, self.sessions.routes.owner(publish.stream.partition()), Up::Publish(publish), out);
     }
 
-    /// Sets whether this node is an island. An island refuses questions to other nodes at once with an answer that says
-    /// to ask again, and its matchmaker matches nobody.
-    pub fn set_island(&mut self, is_island: bool) {
-        self.is_island = is_island;
-    }
-
     /// Whether this node is an island.
     pub fn is_island(&self) -> bool {
         self.is_island
@@ -326,6 +322,7 @@ impl Plane {
 
     /// Takes a message from another shard.
     pub fn receive(&mut self, now: Millis, from: Place, message: Message, out: &mut Effects) {
+        self.sessions.now = now;
         let Some(message) = self.admit(from, message) else { return };
         match message {
             Message::Up(up) => self.receive_up(now, from, up, out),
@@ -416,6 +413,9 @@ impl Plane {
             deliveries: self.sessions.deliveries,
             strangers: streams.strangers,
             misdirected: self.changes.misdirected,
+            island_refusals: self.changes.island_refusals,
+            recalled: self.changes.recalled,
+            left_out: self.sessions.heard.left_out,
             recoveries_late: self.changes.late,
             lateness: self.wheel.lateness().clone(),
             ..PlaneStats::default()
@@ -456,6 +456,7 @@ impl Plane {
             && to.node() != self.sessions.me.node()
             && let Some(request) = up.request()
         {
+            self.changes.island_refusals += 1;
             self.sessions.give_up_one(request.id, out);
             return;
         }
@@ -552,6 +553,7 @@ impl Plane {
 
     /// Access of an owner to the plane during a step, and the things that it owns.
     fn owning<'a>(&'a mut self, now: Millis, out: &'a mut Effects) -> (Owning<'a>, &'a mut Things) {
+        self.sessions.now = now;
         let Owners { streams, things, held } = &mut self.owners;
         let owning = Owning {
             streams,

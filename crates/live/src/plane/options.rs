@@ -60,6 +60,8 @@ pub struct PlaneConfig {
     pub matches: MatchesConfig,
     /// The kinds of which recovery data are kept; none on a node on its own.
     pub recover: Recover,
+    /// Whether messages of chats that the database kept are told again when a node has gone; not on a node on its own.
+    pub recalls: bool,
 }
 
 impl Default for PlaneConfig {
@@ -80,6 +82,7 @@ impl Default for PlaneConfig {
             rooms: Arc::default(),
             matches: MatchesConfig::default(),
             recover: Recover::default(),
+            recalls: false,
         }
     }
 }
@@ -159,6 +162,12 @@ pub struct PlaneStats {
     pub strangers: u64,
     /// Messages that this place refused because they were for another owner, or for another epoch of this one.
     pub misdirected: u64,
+    /// Requests that this place refused because its node was an island.
+    pub island_refusals: u64,
+    /// Kept messages of chats that were told again, because a node has gone.
+    pub recalled: u64,
+    /// Kept messages that this place left out because its sessions had them, or may have had them.
+    pub left_out: u64,
     /// Partitions taken over from a dead owner whose recovery data did not come in time.
     pub recoveries_late: u64,
     /// Tickets that wait in the matchmaker, where this shard owns it.

@@ -266,8 +266,20 @@ impl Room {
         let seat = self.member(caller).map(|member| member.seat);
         match seat {
             Ok(seat) => self.joined(caller.user_id, seat),
-            Err(_) => RoomAnswer::Room(Box::new(self.state(None))),
+            Err(_) => RoomAnswer::Room(Box::new(self.outside())),
         }
+    }
+
+    /// The room as users see it who are not in it. Of a hidden room with a password they see no values, as nobody is
+    /// meant to find the room or to come in unasked.
+    fn outside(&self) -> RoomState {
+        let mut state = self.state(None);
+        if self.hidden && self.password.is_some() {
+            state.version = 0;
+            state.summary.properties.clear();
+            state.summary.variables.clear();
+        }
+        state
     }
 
     /// The member that makes a request. A request over a socket must come from the member's own session; a request over

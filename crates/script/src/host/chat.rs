@@ -225,7 +225,7 @@ async fn say(
     };
     let message = act(speaker, persist).await?;
     let acknowledged = acknowledgement(&message);
-    host.players.say(message).await;
+    host.players.say(message).await?;
     Ok(acknowledged)
 }
 

@@ -32,8 +32,9 @@ pub trait Players {
     /// Sends a notification to every socket; resolves when all places have sent it.
     fn notify_all(&self, notification: Notification) -> Soon<'_, ()>;
 
-    /// Sends a message of a chat channel to those in the channel.
-    fn say(&self, message: Said) -> Soon<'_, ()>;
+    /// Sends a message of a chat channel to those in the channel. A node that has lost its cluster for now may not reach
+    /// all of them, which is an error.
+    fn say(&self, message: Said) -> Soon<'_, Result<()>>;
 
     /// Sends an envelope to the sessions on a stream: to all of them, or to those that are named. An envelope that is
     /// not reliable may be dropped for sessions that do not read fast enough.
@@ -79,10 +80,11 @@ impl Players for Live {
         Box::pin(Live::notify_all(self, notification))
     }
 
-    fn say(&self, message: Said) -> Soon<'_, ()> {
+    fn say(&self, message: Said) -> Soon<'_, Result<()>> {
         Box::pin(async move {
             let stream = Live::say(self, message);
             pace(self, &stream).await;
+            self.reaches(&stream).await
         })
     }
 
@@ -149,8 +151,8 @@ impl Players for NoPlayers {
         Box::pin(std::future::ready(()))
     }
 
-    fn say(&self, _message: Said) -> Soon<'_, ()> {
-        Box::pin(std::future::ready(()))
+    fn say(&self, _message: Said) -> Soon<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     fn send(

@@ -2,20 +2,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use muster_cluster::NodeNumber;
+use muster_cluster::arrival::{Arrival, JoinedNode, Joining};
 use muster_cluster::membership::View;
 use muster_cluster::node::NodeEvent;
 use tokio::sync::{mpsc, watch};
-
-/// A node that is online in its cluster.
-#[derive(Debug)]
-pub(super) struct JoinedNode {
-    pub(super) number: NodeNumber,
-    /// Batches of other nodes that came before this node was online, with their senders. The others send from the
-    /// moment when the node is in the view, and send nothing twice.
-    pub(super) early_batches: Vec<(NodeNumber, Bytes)>,
-}
 
 /// Waits until the node is online, and keeps `view` up to date meanwhile.
 ///
@@ -25,34 +15,23 @@ pub(super) async fn wait_until_online(
     events: &mut mpsc::Receiver<NodeEvent>,
     view: &watch::Sender<Arc<View>>,
 ) -> Result<JoinedNode, String> {
-    let mut joined = None;
-    let mut early_batches = Vec::new();
-    loop {
-        match events.recv().await {
-            Some(NodeEvent::View { new, .. }) => {
+    let mut joining = Joining::default();
+    while let Some(event) = events.recv().await {
+        match joining.take(event) {
+            Arrival::Waits => {}
+            Arrival::Follows(new) => {
                 view.send_replace(new);
             }
-            Some(NodeEvent::Joined(address)) => joined = Some(address.number),
-            Some(NodeEvent::Batch { from, bytes }) => early_batches.push((from, bytes)),
-            Some(NodeEvent::Online) => {
-                if let Some(number) = joined {
-                    return Ok(JoinedNode { number, early_batches });
-                }
-            }
-            // The batches were sent to this node's former number, so they are dropped.
-            Some(NodeEvent::VotedOut) => {
-                joined = None;
-                early_batches.clear();
-            }
-            Some(NodeEvent::Refused(reason)) => return Err(reason.to_string()),
-            Some(_) => {}
-            None => return Err("the connection to NATS ended".to_owned()),
+            Arrival::Joined(joined) => return Ok(joined),
+            Arrival::Refused(reason) => return Err(reason.to_string()),
         }
     }
+    Err("the connection to NATS ended".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use muster_cluster::bus::Address;
     use muster_live::Epoch;
 

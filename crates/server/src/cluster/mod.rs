@@ -225,12 +225,15 @@ pub fn nats_options(config: &ClusterConfig) -> NatsOptions {
 
 /// The seals of the cluster of a configuration with keys.
 pub fn seal(config: &Config) -> Seal {
-    let usage = match config.cluster.seals {
+    Seal::new(&keys::cluster_key(config), seal_use(config))
+}
+
+fn seal_use(config: &Config) -> SealUse {
+    match config.cluster.seals {
         Seals::Require => SealUse::Require,
         Seals::Accept => SealUse::Accept,
         Seals::Off => SealUse::Off,
-    };
-    Seal::new(&keys::cluster_key(config), usage)
+    }
 }
 
 /// The seals for a command that speaks to a cluster from outside.
@@ -266,6 +269,7 @@ fn node_options(config: &Config, shards: ShardIndex, database: DatabaseFacts) ->
                 keys: keys::fingerprint(config),
                 database: database.identity,
                 recovers_parties: Some(cluster.recover_parties),
+                seals: Some(seal_use(config)),
             },
             epoch_floor: now.max(database.latest_epoch),
         },

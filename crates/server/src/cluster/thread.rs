@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use muster_cluster::NodeNumber;
+use muster_cluster::arrival::JoinedNode;
 use muster_cluster::membership::View;
 use muster_cluster::nats::{JetLogs, Nats, NatsError, NatsOptions};
 use muster_cluster::node::{NodeCommand, NodeEvent, NodeOptions, RunningNode};
@@ -18,7 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::LocalSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
-use super::joining::{JoinedNode, wait_until_online};
+use super::joining::wait_until_online;
 use super::load::{self, Load};
 use super::recovery::RecoveryKeeper;
 use super::traffic::NodeTraffic;

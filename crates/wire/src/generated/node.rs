@@ -247,9 +247,13 @@ pub struct Frames {
 pub struct Delivery {
     #[prost(enumeration = "DeliveryKind", tag = "1")]
     pub kind: i32,
-    /// For LATEST, the key by which a later frame replaces this one. For ONCE, the frame's number on the stream.
+    /// For LATEST, the key by which a later frame replaces this one. For ONCE, the frame's number on the stream. For KEPT
+    /// and AGAIN, the number by which places know the message.
     #[prost(fixed64, tag = "2")]
     pub key: u64,
+    /// For AGAIN, the time since the message was kept, in milliseconds.
+    #[prost(uint32, tag = "3")]
+    pub age_ms: u32,
 }
 /// A refusal by a rule.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -2313,6 +2317,10 @@ pub enum DeliveryKind {
     Droppable = 3,
     /// The frame must arrive, and only once.
     Once = 4,
+    /// The frame must arrive; the database keeps the message.
+    Kept = 5,
+    /// A kept message is told again, for places that did not have it.
+    Again = 6,
 }
 impl DeliveryKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -2326,6 +2334,8 @@ impl DeliveryKind {
             Self::Latest => "DELIVERY_KIND_LATEST",
             Self::Droppable => "DELIVERY_KIND_DROPPABLE",
             Self::Once => "DELIVERY_KIND_ONCE",
+            Self::Kept => "DELIVERY_KIND_KEPT",
+            Self::Again => "DELIVERY_KIND_AGAIN",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -2336,6 +2346,8 @@ impl DeliveryKind {
             "DELIVERY_KIND_LATEST" => Some(Self::Latest),
             "DELIVERY_KIND_DROPPABLE" => Some(Self::Droppable),
             "DELIVERY_KIND_ONCE" => Some(Self::Once),
+            "DELIVERY_KIND_KEPT" => Some(Self::Kept),
+            "DELIVERY_KIND_AGAIN" => Some(Self::Again),
             _ => None,
         }
     }

@@ -14,6 +14,9 @@ impl Faults {
                     if self.strikes(Fault::LargerRoom) {
                         creation.capacity += 9;
                     }
+                    if creation.hidden && self.is(Fault::ListHidden) {
+                        creation.hidden = false;
+                    }
                     if creation.password.is_some() && self.strikes(Fault::OpenDoor) {
                         creation.password = None;
                     }

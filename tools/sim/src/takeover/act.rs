@@ -54,12 +54,16 @@ impl World {
         let stream = self.rng.usize(0..self.streams.len()) as StreamId;
         let mut act = self.rng.u8(0..115);
         // While a place waits for recovery data or a log, no long time passes, as these arrive soon.
-        let nobody_waits = self.recovery.asked.is_empty() && !self.matches.is_taking_over();
+        let nobody_waits =
+            self.recovery.asked.is_empty() && self.history.asked.is_empty() && !self.matches.is_taking_over();
         if self.is_kept_often && nobody_waits && act >= 25 {
             act = pick(&mut self.rng, &[act, act, PARTY_ACT, ROOM_ACT, TIME_PASSES]);
         }
         if self.tallies.has_some && self.tallies.rng.u8(0..6) == 0 && self.may_act(who) {
             return self.act_with_tally(who);
+        }
+        if self.history.has_some && self.history.rng.u8(0..4) == 0 && self.may_act(who) {
+            return self.act_in_chat(who);
         }
         match act {
             _ if self.clients.len() < 3 => self.open(),
@@ -155,6 +159,7 @@ impl World {
         client.ties.values_mut().for_each(|tie| tie.note(Op::Leave));
         self.rooms.forget(who);
         self.matches.forget(who);
+        self.history.excuse(who);
         let parties = self.party_ties.iter().filter(|((_, other), tie)| *other == who && tie.may_hear());
         self.tickets.note_change(parties.map(|((party, _), _)| *party));
         self.party_ties.iter_mut().filter(|((_, other), _)| *other == who).for_each(|(_, tie)| tie.go());

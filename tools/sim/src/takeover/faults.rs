@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use muster_live::Delivery;
 use muster_live::matches::{Call, Callback, Outline};
-use muster_live::plane::{Ask, Carried, Down, Message, Told, Up};
+use muster_live::plane::{Ask, Carried, Down, Message, Recalled, Told, Up};
 use muster_live::rooms::{self, MessageToRoomOwner, OwnerMessage};
 
 /// A planted bug.
@@ -51,11 +51,15 @@ pub enum Fault {
     HearTwice,
     /// A place keeps things that it has handed over.
     KeepHandedOver,
+    /// The owner of a chat is not told a message that the database keeps.
+    LoseHistory,
+    /// Sessions hear a kept message that is told again even if they had it.
+    HearAgain,
 }
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::LoseStanding,
         Self::DoubleStanding,
         Self::LoseFence,
@@ -76,6 +80,8 @@ impl Fault {
         Self::LoseSaid,
         Self::HearTwice,
         Self::KeepHandedOver,
+        Self::LoseHistory,
+        Self::HearAgain,
     ];
 }
 
@@ -145,6 +151,14 @@ impl Faults {
         !matches!(call.callback, Callback::Init { .. }) && self.strikes(Fault::LoseEntry)
     }
 
+    /// Lets the fault take messages from the history that a new owner is told. This fault strikes at every occasion,
+    /// since most messages of the history have arrived.
+    pub(super) fn forget_kept(&mut self, messages: &mut Vec<Recalled>) {
+        if self.fault == Some(Fault::LoseHistory) {
+            messages.clear();
+        }
+    }
+
     /// Lets the fault change the outlines that a log yields for a new owner.
     pub(super) fn unseat(&mut self, outlines: &mut [Outline]) {
         for outline in outlines.iter_mut().filter(|outline| !outline.players.is_empty()) {
@@ -188,6 +202,11 @@ impl Faults {
             }
             Message::Down(Down::Fanout { delivery, .. })
                 if matches!(delivery, Delivery::Once(_)) && self.fault == Some(Fault::HearTwice) =>
+            {
+                *delivery = Delivery::Reliable;
+            }
+            Message::Down(Down::Fanout { delivery, .. })
+                if matches!(delivery, Delivery::Again { .. }) && self.fault == Some(Fault::HearAgain) =>
             {
                 *delivery = Delivery::Reliable;
             }

@@ -65,6 +65,7 @@ impl World {
                 Ok(())
             }
             (OpenRequest::Tally { subject, crashes, .. }, reply) => self.tally_answered(subject, crashes, &reply),
+            (OpenRequest::Chat { .. }, Reply::Joined(_)) => Ok(()),
             (OpenRequest::Ticket(asked), reply) => self.ticket_answered(asked, reply),
             (OpenRequest::Party(asked), reply) => self.party_answered(asked, &reply),
             (OpenRequest::Rooms(asked), reply) => self.rooms_answered(asked, reply),
@@ -146,6 +147,7 @@ impl World {
             }
             Said::Tale(number) => self.hear_tale(who, *number),
             Said::Push(word) => self.hear_of_ticket(who, *word),
+            Said::Kept(number) => self.hear_kept(who, *number),
             Said::Match(game, word) => self.hear_of_match(who, *game, word),
         }
     }

@@ -9,6 +9,7 @@ mod act;
 mod cluster;
 mod faults;
 mod hear;
+mod history;
 mod matches;
 mod moves;
 mod parties;

@@ -61,6 +61,7 @@ impl World {
         let to = SessionRef { place, key };
         self.trace.step(|| format!("session {who} is to move from {at:?} to {to:?}"), &[who as u64]);
         self.by_ref.insert(to, who);
+        self.history.excuse(who);
         self.moves.insert(who, Move { to, kept: Vec::new(), home: HomeState::Unasked, is_ending: false });
         let claim = Claim { session_id: session_id(who), user_id: user_id(who), encoding, received: 0, to };
         let Some(request) = self.ask(place, OpenRequest::Claim { who, to }) else { return Ok(()) };

@@ -31,6 +31,7 @@ impl World {
         self.check_tickets()?;
         self.check_matches()?;
         self.check_tallies()?;
+        self.check_chat()?;
         let clients = &self.clients;
         self.messages.check(
             |stream, due| {

@@ -17,6 +17,7 @@ use muster_live::{Encoding, Millis, Place, Plane, PlaneConfig, SessionRef, Strea
 use super::act::SESSIONS_MAX;
 use super::cluster::Cluster;
 use super::faults::{Fault, Faults};
+use super::history::History;
 use super::matches::{Matches, OpenMatchRequest};
 use super::moves::Move;
 use super::parties::{OpenPartyRequest, PartyTie};
@@ -59,13 +60,16 @@ pub(super) enum OpenRequest {
     Rebind { who: Who, stream: StreamKey },
     RebindTickets { who: Who },
     Tally { who: Who, subject: Uuid, crashes: usize },
+    Chat { who: Who },
 }
 
 impl OpenRequest {
     /// The session that waits for the answer before it does anything else.
     pub(super) fn who(&self, tickets: &Tickets) -> Option<Who> {
         match self {
-            Self::Join { who, .. } | Self::Listen { who, .. } | Self::Tally { who, .. } => Some(*who),
+            Self::Join { who, .. } | Self::Listen { who, .. } | Self::Tally { who, .. } | Self::Chat { who } => {
+                Some(*who)
+            }
             Self::Party(asked) => Some(asked.who),
             Self::Rooms(asked) => asked.who(),
             Self::Ticket(asked) => Some(tickets.asker(asked)),
@@ -91,6 +95,8 @@ enum NextEvent {
     Settle(usize),
     /// The place at this position of `recovery.asked` gets recovery data.
     Recover(usize),
+    /// The place at this position of `history.asked` gets what was kept.
+    Recall(usize),
     /// The task at this position of `matches.tasks` is done.
     Engine(usize),
 }
@@ -125,6 +131,7 @@ pub(super) struct World {
     pub recovery: Recovery,
     pub matches: Matches,
     pub tallies: TallyWorld,
+    pub history: History,
     pub closing: Vec<Who>,
     pub is_merged: bool,
     /// Whether acts on parties and rooms, and moves of the clock, are frequent. Faults of recovery show only if several
@@ -164,6 +171,7 @@ fn config(rng: &mut Rng) -> PlaneConfig {
         matchmaker: MatchmakerConfig { interval_ms: PASS_INTERVAL_MS, ..MatchmakerConfig::default() },
         recover: Recover { parties: rng.u8(0..4) > 0, rooms: true, tickets: true, matches: true },
         matches: MatchesConfig { inputs_max: 1_000, ..MatchesConfig::default() },
+        recalls: true,
         ..PlaneConfig::default()
     }
 }
@@ -209,6 +217,7 @@ impl World {
             recovery: Recovery::default(),
             matches: Matches::default(),
             tallies,
+            history: History::of_seed(seed),
             closing: Vec::new(),
             is_merged,
             is_kept_often: seed % 8 == 7,
@@ -288,6 +297,7 @@ impl World {
             Effect::Recover(partitions) => {
                 self.recovery.asked.extend(partitions.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
             }
+            Effect::Recall(recall) => self.history.asked.push((place, *recall)),
             Effect::Send(to, message) => {
                 self.trace.step(|| format!("  {place:?} -> {to:?} {}", name(&message)), &[to.node().into()]);
                 self.cluster.send(place, to, *message);
@@ -313,6 +323,7 @@ impl World {
         next.extend((0..self.tickets.steps.len()).map(NextEvent::Ticket));
         next.extend((0..self.claim_answers.len()).map(NextEvent::Settle));
         next.extend((0..self.recovery.asked.len()).map(NextEvent::Recover));
+        next.extend((0..self.history.asked.len()).map(NextEvent::Recall));
         next.extend(self.matches.ready().map(NextEvent::Engine));
         if next.is_empty() {
             return Ok(false);
@@ -338,6 +349,7 @@ impl World {
                 self.claim_answered(who, to, reply)?;
             }
             NextEvent::Recover(number) => self.recover(number)?,
+            NextEvent::Recall(number) => self.read_history(number)?,
             NextEvent::Engine(number) => self.go_on_in_engine(number)?,
         }
         Ok(true)
@@ -362,6 +374,7 @@ impl World {
     /// Moves the clock and runs timers.
     pub(super) fn advance(&mut self, ms: Millis) -> Checked {
         self.now += ms;
+        self.history.pass(ms);
         for place in self.cluster.planes.keys().copied().collect::<Vec<_>>() {
             self.step(place, |plane, now, out| plane.turn(now, out))?;
         }

@@ -238,7 +238,7 @@ impl World {
         match &said {
             Said::Push(id) => self.pushed(who, *id),
             Said::Tale(number) => self.hear_tale(who, *number),
-            Said::Match(..) => {
+            Said::Match(..) | Said::Kept(_) => {
                 Err(Violation { check: Check::Stray, detail: format!("no match is durable here, and {said:?}") })
             }
             Said::Party(party, word) => self.hear_of_party(who, *party, word),

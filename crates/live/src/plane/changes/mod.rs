@@ -9,6 +9,7 @@ pub(crate) mod handover;
 pub(crate) mod moves;
 pub(crate) mod rebind;
 pub(crate) mod rebuild;
+pub(crate) mod recall;
 pub(crate) mod recovery;
 pub(crate) mod reroute;
 mod screen;
@@ -34,6 +35,12 @@ pub(crate) struct Changes {
     pub rebuilt: Vec<Partition>,
     pub handovers: Handovers,
     pub unkept: Unkept,
+    /// The last time when this node was an island.
+    pub isolation: recall::Isolation,
+    /// Number of requests that this place refused because its node was an island.
+    pub island_refusals: u64,
+    /// Number of kept messages that were told again as an owner, because a node has gone.
+    pub recalled: u64,
     /// Number of partitions whose recovery data did not come in time.
     pub late: u64,
     /// Number of messages that this place refused because they were for another owner, or for another epoch of this

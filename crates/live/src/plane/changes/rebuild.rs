@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::party::Member;
 use crate::place::{Epoch, Partition, Place};
 use crate::plane::Plane;
+use crate::plane::changes::recall::told_again;
 use crate::plane::effect::Effects;
 use crate::plane::message::{Carried, Standing, Told, Up};
 use crate::plane::owners::Owning;
@@ -140,7 +141,9 @@ impl Plane {
     /// Goes on with a partition whose owner died, if nothing of it is awaited any more.
     pub(crate) fn complete(&mut self, now: Millis, partition: Partition, out: &mut Effects) {
         let rebuilding = self.changes.rebuilding.get(&partition);
-        if rebuilding.is_some_and(|it| it.former.is_none() && self.is_complete(partition, it)) {
+        if rebuilding.is_some_and(|it| it.former.is_none() && self.is_complete(partition, it))
+            && !self.awaits_recall(now, partition, out)
+        {
             self.go_on(now, partition, out);
         }
     }
@@ -155,7 +158,7 @@ impl Plane {
     /// Goes on with a partition whose state is complete here.
     pub(crate) fn go_on(&mut self, now: Millis, partition: Partition, out: &mut Effects) {
         let Some(rebuilding) = self.changes.rebuilding.remove(&partition) else { return };
-        let Rebuilding { streams, held, former, missed, gathered, kept, .. } = rebuilding;
+        let Rebuilding { streams, held, former, missed, gathered, kept, recalled, .. } = rebuilding;
         if former.is_none() {
             let (mut owning, things) = self.owning(now, out);
             things.all_mut().for_each(|things| things.adopt_streams(&mut owning, &streams));
@@ -175,6 +178,7 @@ impl Plane {
             // Hearers may have gone while everything was awaited.
             things.unheard(&mut owning, stream);
         }
+        recalled.into_here().into_iter().for_each(|message| owning.publish(&told_again(message)));
         if former.is_some() {
             things.all_mut().for_each(|things| things.arrived(&mut owning, partition, &missed));
             self.lose_absent(now, partition, &streams, out);

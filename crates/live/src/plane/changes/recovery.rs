@@ -59,6 +59,7 @@ impl Plane {
         let late: Vec<_> = self.owners.things.all_mut().flat_map(|things| things.give_up_late(now)).collect();
         self.changes.late += late.len() as u64;
         late.into_iter().for_each(|partition| self.go_on_if_complete(now, partition, out));
+        self.recall_late(now, out);
     }
 
     /// Hands out recovery data of things that changed, to be kept. An island postpones this until it is back, because

@@ -49,6 +49,7 @@ impl Plane {
             self.sessions.moves_with_owners(&gone.iter().map(|place| Partition::anchored(*place)).collect());
             let (mut owning, things) = self.owning(now, out);
             things.all_mut().for_each(|things| things.end_with_places(&mut owning));
+            self.recall(now, out);
         }
         if !changed.is_empty() {
             self.tell_owners(now, &changed, out);

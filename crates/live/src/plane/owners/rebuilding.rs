@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::place::{Epoch, Partition, Place};
+use crate::plane::effect::Recalled;
 use crate::plane::message::{Carried, Recover, RecoveryKey, Standing, Up};
 use crate::plane::options::Timer;
 use crate::session::Millis;
@@ -89,6 +90,10 @@ pub(crate) struct Rebuilding {
     pub gathered: BTreeMap<StreamKey, Vec<Standing>>,
     /// Recovery data of the former owner.
     pub kept: Awaited<Carried>,
+    /// Messages of chats that the database kept lately.
+    pub recalled: Awaited<Recalled>,
+    /// Whether these messages were not asked for yet.
+    pub is_unasked: bool,
 }
 
 impl Rebuilding {
@@ -102,6 +107,8 @@ impl Rebuilding {
             held: VecDeque::new(),
             gathered: BTreeMap::new(),
             kept,
+            recalled: Awaited::default(),
+            is_unasked: true,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::plane::Map;
 use crate::plane::effect::Effects;
 use crate::plane::message::{Frames, Listener, LocalAudience};
 use crate::registry::SessionKey;
+use crate::session::Millis;
 use crate::stream::{Encoding, StreamKey};
 
 /// A session that receives a broadcast.
@@ -56,6 +57,8 @@ pub(crate) struct Listeners {
     latest: Map<SessionKey, u64>,
     /// The sessions as a list that successive broadcasts share, until a session comes or goes.
     snapshot: Option<Rc<[Receiver]>>,
+    /// The time when the first of these sessions came.
+    since: Millis,
     /// Broadcasts in progress and work that waits behind them, in order.
     jobs: VecDeque<Work>,
 }
@@ -95,6 +98,9 @@ impl Sessions {
 
     pub(crate) fn hear(&mut self, stream: StreamKey, key: SessionKey, encoding: Encoding, serial: u32) {
         let listeners = self.listeners.entry(stream).or_default();
+        if listeners.sessions.is_empty() {
+            listeners.since = self.now;
+        }
         listeners.sessions.insert(key, (encoding, serial));
         listeners.snapshot = None;
     }
@@ -107,6 +113,13 @@ impl Sessions {
         delivery: Delivery,
         out: &mut Effects,
     ) {
+        let audience = match delivery {
+            Delivery::Kept(_) | Delivery::Again { .. } => match self.anew(stream, audience, delivery) {
+                Some(audience) => audience,
+                None => return,
+            },
+            _ => audience,
+        };
         let Some(listeners) = self.listeners.get_mut(stream) else { return };
         if listeners.sessions.len() > self.slice_deliveries || !listeners.jobs.is_empty() {
             if listeners.jobs.is_empty() {
@@ -136,6 +149,33 @@ impl Sessions {
                     }
                 }
             }
+        }
+    }
+
+    /// Notes a kept message of a stream. Answers those who are to have it: nobody if the place had it before. Sessions
+    /// that came from another place since a message was kept may have had it there.
+    fn anew(&mut self, stream: &StreamKey, audience: LocalAudience, delivery: Delivery) -> Option<LocalAudience> {
+        if !self.routes.is_of_cluster() {
+            return Some(audience);
+        }
+        let (now, remembered_ms) = (self.now, self.remembered_ms);
+        match delivery {
+            Delivery::Kept(number) => self.heard.note(now, number, remembered_ms).then_some(audience),
+            Delivery::Again { number, age_ms } => {
+                let listeners = self.listeners.get(stream)?;
+                if !self.heard.note_again(now, (number, age_ms), listeners.since, remembered_ms) {
+                    return None;
+                }
+                let kept_at = now.saturating_sub(age_ms.into());
+                let moved: Vec<SessionKey> =
+                    self.moved_in.iter().filter(|(at, _)| *at >= kept_at).map(|(_, key)| *key).collect();
+                if moved.is_empty() {
+                    return Some(audience);
+                }
+                let stayed = listeners.sessions.keys().filter(|key| !moved.contains(key));
+                Some(LocalAudience::Only(stayed.copied().collect()))
+            }
+            _ => Some(audience),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The sessions of a shard: the streams that they are on and hear, and messages of owners to them.
 
+mod heard;
 mod hearing;
 pub(crate) mod moving;
 pub(crate) mod orders;
@@ -11,6 +12,8 @@ pub(crate) mod tickets;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
+use heard::Heard;
+pub use heard::REMEMBERED_MAX;
 use hearing::Listeners;
 use moving::Rebound;
 use orders::ForAll;
@@ -19,6 +22,7 @@ use roster::Rosters;
 use session::{Coming, Hearing, OnStream, Session};
 
 use super::Map;
+use super::changes::recall::REMEMBERED_MS;
 use super::effect::{Effect, Effects};
 use super::lanes::{Dated, Lanes};
 use super::message::{Down, Frames, JoinRefusal, Listener, LocalAudience, Reply, Standing, Up};
@@ -29,6 +33,7 @@ use crate::matchmaker;
 use crate::outbox::Delivery;
 use crate::place::{Epoch, Partition, Place, Routes};
 use crate::registry::{Registry, SessionKey};
+use crate::session::Millis;
 use crate::stream::{Encoding, Presence, SessionRef, StreamKey, mode};
 
 /// The sessions of a shard.
@@ -61,6 +66,14 @@ pub struct Sessions {
     pub(crate) uncancelled: Vec<(matchmaker::TicketOwner, bool)>,
     /// Number of frames handed to sessions so far.
     pub(crate) deliveries: u64,
+    /// The kept messages that this place had lately; noted in a cluster only.
+    pub(crate) heard: Heard,
+    /// Sessions that came from other places lately, with the times when owners told so, in order; in a cluster only.
+    pub(crate) moved_in: VecDeque<(Millis, SessionKey)>,
+    /// The time of the step that runs.
+    pub(crate) now: Millis,
+    /// The time for which kept messages are remembered, see [`super::changes::recall`].
+    pub(crate) remembered_ms: Millis,
 }
 
 impl Sessions {
@@ -84,6 +97,10 @@ impl Sessions {
             rebuilt: BTreeMap::new(),
             uncancelled: Vec::new(),
             deliveries: 0,
+            heard: Heard::default(),
+            moved_in: VecDeque::new(),
+            now: 0,
+            remembered_ms: REMEMBERED_MS,
         }
     }
 
@@ -206,7 +223,7 @@ impl Sessions {
             self.discount_hearer(stream);
         }
         let session = SessionRef { place: self.me, key };
-        let heard = hearing.filter(|_| !hears).map(|hearing| Heard {
+        let heard = hearing.filter(|_| !hears).map(|hearing| HeardBy {
             listener: Listener { session, encoding, serial: hearing.since },
             by_join: hearing.join.is_some(),
         });
@@ -233,7 +250,7 @@ impl Sessions {
         let Some(session) = self.registry.close(key) else { return Vec::new() };
         let (me, encoding) = (SessionRef { place: self.me, key }, session.encoding);
         let forgotten = session.streams.into_iter().map(|on| {
-            let heard = on.hearing.map(|hearing| Heard {
+            let heard = on.hearing.map(|hearing| HeardBy {
                 listener: Listener { session: me, encoding, serial: hearing.since },
                 by_join: hearing.join.is_some(),
             });
@@ -403,10 +420,10 @@ pub(crate) struct Forgotten {
     /// Whether the session was on the stream and is so no longer.
     pub was_present: bool,
     /// The listener by which the session heard the stream, if it hears it no longer.
-    heard: Option<Heard>,
+    heard: Option<HeardBy>,
 }
 
-struct Heard {
+struct HeardBy {
     listener: Listener,
     by_join: bool,
 }
@@ -420,7 +437,7 @@ impl Forgotten {
                 let listened = heard.filter(|heard| !heard.by_join);
                 Some(Up::Leave { stream, session, heard: listened.map(|heard| heard.listener.encoding), reason })
             }
-            Some(Heard { listener, by_join }) => Some(Up::Unlisten { stream, listener, by_join }),
+            Some(HeardBy { listener, by_join }) => Some(Up::Unlisten { stream, listener, by_join }),
             None => None,
         }
     }

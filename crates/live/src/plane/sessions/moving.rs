@@ -160,6 +160,12 @@ impl Sessions {
 
     /// Takes an owner's word that a session on its stream belongs to this place.
     pub(crate) fn arrived(&mut self, key: SessionKey, standing: Standing, hears: bool) {
+        while self.moved_in.front().is_some_and(|(at, _)| at + self.remembered_ms < self.now) {
+            self.moved_in.pop_front();
+        }
+        if self.moved_in.back() != Some(&(self.now, key)) {
+            self.moved_in.push_back((self.now, key));
+        }
         match self.moving(key) {
             Some(Moving { stage: Stage::Coming { told }, .. }) => {
                 told.push(standing.stream.clone());

@@ -9,6 +9,7 @@ mod island;
 mod matches;
 mod moves;
 mod owners;
+mod recall;
 mod recovery;
 mod rooms;
 mod sessions;
@@ -34,6 +35,8 @@ struct Cluster {
     /// Recovery data that owners had kept.
     kept: BTreeMap<RecoveryKey, Vec<Carried>>,
     recovering: Vec<(Place, Partition, Epoch)>,
+    /// Chats whose kept messages are to be told again, by the place that asks.
+    recalling: Vec<(Place, Recall)>,
     epoch: Epoch,
     heard: BTreeMap<SessionRef, Vec<String>>,
     replies: Vec<Reply>,
@@ -67,6 +70,7 @@ impl Cluster {
             handed_over: Vec::new(),
             kept: BTreeMap::new(),
             recovering: Vec::new(),
+            recalling: Vec::new(),
             epoch: Epoch(1),
             heard: BTreeMap::new(),
             replies: Vec::new(),
@@ -135,6 +139,7 @@ impl Cluster {
             Effect::Recover(partitions) => {
                 self.recovering.extend(partitions.into_iter().map(|(partition, epoch)| (place, partition, epoch)));
             }
+            Effect::Recall(recall) => self.recalling.push((place, *recall)),
             Effect::Reply(_, reply) => self.replies.push(reply),
             Effect::AskOfMatch(asked) => self.asked_matches.push((place, asked)),
             // No test looks at these.

@@ -9,8 +9,8 @@ use super::super::limits::{
     RECIPIENTS_MAX, RESERVATION_PAUSE_MS, RESERVATIONS_PER_USER_MAX, ROOM_VALUES_BYTES_MAX, ROOM_VARIABLES_MAX,
 };
 use super::super::{
-    Change, Creation, DirectoryAction, Entry, Find, Joined, LeaveReason, RoomAction, RoomAnswer, RoomEvent, RoomId,
-    RoomState, RoomsConfig, Update, Value,
+    Change, Creation, DirectoryAction, Entry, Find, Joined, LeaveReason, PasswordDigest, RoomAction, RoomAnswer,
+    RoomEvent, RoomId, RoomState, RoomsConfig, Summary, Update, Value,
 };
 use super::world::{World, user};
 
@@ -356,4 +356,32 @@ fn spectators_have_no_seat_and_may_take_one() {
     assert_eq!(told[1].1, RoomEvent::Owner(Some(user(3))));
     let summary = look(&mut world, 1, room).summary;
     assert_eq!((summary.players, summary.free, summary.spectators), (1, 1, 1));
+}
+
+#[test]
+fn nobody_outside_sees_values_of_a_hidden_room_with_a_password() {
+    let mut world = world();
+    for (is_hidden, is_locked) in [(true, true), (true, false), (false, true), (false, false)] {
+        let room = world.fresh_room();
+        let password = is_locked.then(|| PasswordDigest::new(room, "right").unwrap());
+        let creation = Creation {
+            hidden: is_hidden,
+            password,
+            properties: change(&[("rules", "1")], &[]),
+            variables: change(&[("card", "7")], &[]),
+            ..Creation::plain(2)
+        };
+        world.ask(1, room, RoomAction::Create(Box::new(creation))).unwrap();
+        world.join(1, room).unwrap();
+        let shown = |world: &mut World, player| {
+            let state = look(world, player, room);
+            let Summary { properties, variables, locked, .. } = state.summary;
+            assert_eq!(locked, is_locked);
+            (properties.len(), variables.len(), state.version)
+        };
+        let inside = shown(&mut world, 1);
+        assert_eq!((inside.0, inside.1), (1, 1));
+        let outside = if is_hidden && is_locked { (0, 0, 0) } else { inside };
+        assert_eq!(shown(&mut world, 2), outside, "hidden: {is_hidden}, locked: {is_locked}");
+    }
 }

@@ -33,6 +33,19 @@ pub(in super::super) const PLANE: &[Metric<Telemetry>] = &[
         "Partitions of dead nodes whose recovery data did not come in time: what was in them has ended.",
         |all| all.total(|plane| plane.recoveries_late),
     ),
+    counter("island_refused_count", "Requests refused because the node was an island.", |all| {
+        all.total(|plane| plane.island_refusals)
+    }),
+    counter(
+        "chat_recalled_count",
+        "Messages of chats told again because a node was lost: the database had kept them.",
+        |all| all.total(|plane| plane.recalled),
+    ),
+    counter(
+        "chat_recalled_left_out_count",
+        "Messages of chats told again that a shard left out because its sessions had them.",
+        |all| all.total(|plane| plane.left_out),
+    ),
 ];
 
 pub(in super::super) const QUERIES: &[Metric<Telemetry>] = &[

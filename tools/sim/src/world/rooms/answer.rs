@@ -207,12 +207,34 @@ impl World {
     fn check_shown_in(&self, answer: &RoomResult) -> Checked {
         match answer {
             Ok(RoomAnswer::Joined(joined)) => self.check_state(&joined.state),
-            Ok(RoomAnswer::Room(state)) => self.check_summary(&state.summary),
+            Ok(RoomAnswer::Room(state)) => {
+                self.check_summary(&state.summary)?;
+                self.check_outside(state)
+            }
             Ok(RoomAnswer::Reserved(held)) => self.check_summary(&held.room),
-            Ok(RoomAnswer::Page(page)) => page.rooms.iter().try_for_each(|room| self.check_summary(room)),
+            Ok(RoomAnswer::Page(page)) => page.rooms.iter().try_for_each(|room| self.check_listed(room)),
             Ok(RoomAnswer::Done | RoomAnswer::Version(_)) => Ok(()),
             Err(refusal) => ensure(Check::Answers, refusal.kind != ErrorKind::Internal, || format!("{refusal:?}")),
         }
+    }
+
+    /// Checks what somebody sees of a room who is not in it.
+    fn check_outside(&self, state: &RoomState) -> Checked {
+        let summary = &state.summary;
+        let Some(room) = self.rooms.numbers.get(&summary.id) else { return Ok(()) };
+        let is_secret = self.rooms.known[*room].hidden && summary.locked;
+        let shows_values = !summary.variables.is_empty() || !summary.properties.is_empty();
+        ensure(Check::Hidden, state.members.is_empty() && !(is_secret && shows_values), || {
+            format!("somebody who is not in room {room} sees {state:?}")
+        })
+    }
+
+    /// Checks a room that the lobby shows.
+    pub(super) fn check_listed(&self, room: &Summary) -> Checked {
+        self.check_summary(room)?;
+        let number = self.rooms.numbers.get(&room.id);
+        let is_hidden = number.is_some_and(|number| self.rooms.known[*number].hidden);
+        ensure(Check::Hidden, !is_hidden, || format!("the lobby shows a hidden room: {room:?}"))
     }
 
     pub(super) fn check_summary(&self, room: &Summary) -> Checked {

@@ -55,6 +55,6 @@ impl World {
         ensure(Check::Stray, watching.is_some(), || format!("session {who} does not watch {stream:?}"))?;
         let (Some(watching), Tale::Lobby(delta)) = (watching, tale) else { return Ok(()) };
         watching.told(delta)?;
-        delta.rooms.iter().try_for_each(|room| self.check_summary(room))
+        delta.rooms.iter().try_for_each(|room| self.check_listed(room))
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 
 fn isolate(cluster: &mut Cluster, node: NodeNumber, is_island: bool) {
     let places: Vec<Place> = cluster.planes.keys().copied().filter(|place| place.node() == node).collect();
-    places.into_iter().for_each(|place| cluster.step(place, |plane, _, _| plane.set_island(is_island)));
+    places.into_iter().for_each(|place| cluster.step(place, |plane, now, _| plane.set_island(now, is_island)));
 }
 
 #[test]

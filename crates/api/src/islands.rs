@@ -1,0 +1,78 @@
+//! What a node does not acknowledge while it has no way to its cluster: messages and changes that it could not tell to
+//! players on other nodes. On a node that has a way, each of these checks is the look at one flag.
+
+use muster_domain::{Error, ErrorKind, Result};
+use muster_live::plane::{Reply, Up};
+use muster_live::{Plane, StreamKey};
+
+use crate::live::Live;
+
+/// The largest number of presences that one question for members on other nodes answers.
+const PAGE: usize = 1_000;
+
+impl Live {
+    /// Checks that something new may be made here: a room, a party, a match, a ticket.
+    ///
+    /// # Errors
+    /// `Unavailable` on a node that has lost its cluster for now.
+    pub fn claim(&self) -> Result<()> {
+        let message = "This server has lost its cluster for now, and makes nothing new. Please try again in a moment.";
+        self.refuse_on_island(message)
+    }
+
+    /// Checks that a change which players on any node may follow can be told to them.
+    ///
+    /// # Errors
+    /// `Unavailable` on a node that has lost its cluster for now.
+    pub(crate) fn may_tell_all(&self) -> Result<()> {
+        self.refuse_on_island(
+            "This server has lost its cluster for now, and cannot tell other servers. Please try again in a moment.",
+        )
+    }
+
+    fn refuse_on_island(&self, message: &'static str) -> Result<()> {
+        if !self.look(Plane::is_island) {
+            return Ok(());
+        }
+        self.step(|plane, _, _| plane.count_island_refusal());
+        Err(Error::new(ErrorKind::Unavailable, message))
+    }
+
+    /// Checks that what is said on a stream reaches everybody there.
+    ///
+    /// # Errors
+    /// `Unavailable` on a node that has lost its cluster for now, if another node owns the stream or has players there.
+    pub async fn reaches(&self, stream: &StreamKey) -> Result<()> {
+        if !self.look(Plane::is_island) || self.is_among_ourselves(stream).await {
+            return Ok(());
+        }
+        self.refuse_on_island(
+            "This server has lost its cluster for now, and others in here are on another server. Please try again in \
+             a moment.",
+        )
+    }
+
+    /// Whether this node owns a stream and all who are there.
+    async fn is_among_ourselves(&self, stream: &StreamKey) -> bool {
+        let (node, owner) = self.look(|plane| (plane.place().node(), plane.routes().owner(stream.partition())));
+        if owner.node() != node {
+            return false;
+        }
+        let mut skip = 0;
+        loop {
+            let stream = stream.clone();
+            let reply = self.ask(|plane, now, request, out| {
+                let list = Up::List { request, stream, with_hidden: true, skip, limit: PAGE };
+                plane.ask_place(now, owner, list, out);
+            });
+            let Some(Reply::Presences(found, total)) = reply.await else { return false };
+            if found.iter().any(|presence| presence.session.place.node() != node) {
+                return false;
+            }
+            skip += found.len();
+            if found.is_empty() || skip >= total {
+                return true;
+            }
+        }
+    }
+}
