@@ -15,6 +15,7 @@ use muster_domain::admission::SharedAdmission;
 use muster_domain::answers::{AnswerScope, SharedAnswers};
 use muster_domain::budget::Spending;
 use muster_domain::chat::DirectRequests;
+use muster_domain::friends::FriendNotices;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::revocations::Revocations;
 use muster_gateway::metrics::GatewayMetrics;
@@ -64,6 +65,8 @@ pub struct Telemetry {
     pub custom_prefix: String,
     /// Requests for direct conversations under way.
     pub direct_requests: Arc<DirectRequests>,
+    /// Notifications about friendships under way.
+    pub friend_notices: Arc<FriendNotices>,
     /// Memory of wrong passwords.
     pub guessing: Arc<SharedGuessing>,
     /// Shares of client addresses of what all share.
@@ -392,6 +395,20 @@ impl Telemetry {
             "direct_request_senders",
             "Senders of requests for direct conversations that are remembered.",
             requests.senders as f64,
+        );
+        let notices = self.friend_notices.counters();
+        let unsent = [("limited", notices.unsent_limited), ("pending", notices.unsent_pending)];
+        let help = "Notifications about friendships that were not sent, by reason.";
+        page.counters("friend_notice_unsent_count", help, "reason", unsent);
+        page.counter(
+            "friend_notice_evicted_count",
+            "Users who changed friendships and were forgotten because there were too many.",
+            notices.evicted,
+        );
+        page.gauge(
+            "friend_notice_senders",
+            "Users who changed friendships lately and are remembered.",
+            notices.senders as f64,
         );
     }
 
