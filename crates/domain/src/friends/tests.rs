@@ -96,6 +96,9 @@ fn oneself_the_system_user_and_nobody_are_no_friends() {
     check(&[], &[], true);
     check(&["00000000-0000-0000-0000-000000000002"], &["bob", "Ann"], true);
     check(&[&id], &[], false);
+    let capitals = "0000000A-0000-0000-0000-000000000001";
+    let oneself = UserId(Uuid::parse_str(capitals).unwrap());
+    assert!(NamedFriends::parse(oneself, "ann", &[capitals.to_owned()], Vec::new()).is_err());
     check(&[&UserId::SYSTEM.to_string()], &[], false);
     check(&["bob"], &[], false);
     check(&[""], &[], false);

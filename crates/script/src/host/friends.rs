@@ -38,6 +38,9 @@ const IDS: Parameter = optional("user_ids", TEXTS);
 const USERNAMES: Parameter = optional("usernames", TEXTS);
 
 const NAMED: ArgumentRules = ArgumentRules { not_empty: &["username"], ..ArgumentRules::BY_RULE };
+/// In Lua a list may be missing, but not empty.
+const LUA_NAMED: LuaShape =
+    LuaShape::taking(ArgumentRules { not_empty: &["username", "user_ids", "usernames"], ..ArgumentRules::BY_RULE });
 const GO_IDS: GoShape = GoShape::arguments(&[("user_ids", "ids")]);
 const NOBODY: DocumentedError = (ErrorKind::InvalidArgument, "nobody of the users named exists, or it is the user");
 
@@ -104,7 +107,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[USER_ID, USERNAME, IDS, USERNAMES, optional("metadata", Type::Object)],
         errors: &[NOBODY],
         effect: EffectClass::WritesKeyed,
-        lua: LuaShape::taking(NAMED),
+        lua: LUA_NAMED,
         javascript: JavaScriptShape::taking(ArgumentRules { required: &["metadata"], ..NAMED }),
         go: GO_IDS,
         run: Run::Later(|host, mut arguments| {
@@ -123,7 +126,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[USER_ID, USERNAME, IDS, USERNAMES],
         errors: &[NOBODY],
         effect: EffectClass::WritesKeyed,
-        lua: LuaShape::taking(NAMED),
+        lua: LUA_NAMED,
         javascript: JavaScriptShape::taking(NAMED),
         go: GO_IDS,
         run: Run::Later(|host, mut arguments| {
@@ -141,7 +144,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         parameters: &[USER_ID, USERNAME, IDS, USERNAMES],
         errors: &[NOBODY],
         effect: EffectClass::WritesKeyed,
-        lua: LuaShape::taking(NAMED),
+        lua: LUA_NAMED,
         javascript: JavaScriptShape::taking(NAMED),
         go: GO_IDS,
         run: Run::Later(|host, mut arguments| {
@@ -174,6 +177,7 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         results: &[only(Type::List(&FRIEND))],
         answers: "those of the users who are friends, asked, asking or blocked, as friends_list answers them",
         effect: EffectClass::Reads,
+        lua: LuaShape::taking(ArgumentRules { not_empty: &["user_ids"], ..ArgumentRules::BY_RULE }),
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let user_id = parse_user_id(&arguments.text()?)?;

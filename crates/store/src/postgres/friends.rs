@@ -179,6 +179,7 @@ async fn run(
     let mut known = look(connection, change).await?;
     let crowded: Vec<Uuid> = crowded(change, &known, most).into_iter().map(|user_id| user_id.0).collect();
     if !crowded.is_empty() {
+        known.held.extend(crowded.iter().map(|id| (UserId(*id), HeldEdges::default())));
         for row in connection.query(HELD, &[&crowded]).await? {
             known.held.insert(UserId(row.try_get(0)?), HeldEdges { asked_by: row.try_get(1)?, own: row.try_get(2)? });
         }
