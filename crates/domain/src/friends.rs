@@ -1,7 +1,7 @@
 //! Friends: asking and accepting, removing, blocking, and listing.
 //!
-//! What a change does to the two edges between two users is decided here, by [`plan`], and carried out by the stores
-//! while both users are locked. A change is stored with its notifications; pushing them is the caller's.
+//! The effect of a change on the two edges between two users is decided here, by [`plan`], and carried out by the
+//! stores while both users are locked. A change is stored with its notifications; pushing them is the caller's.
 
 mod notices;
 
@@ -31,7 +31,7 @@ use crate::time::Timestamp;
 
 const NO_METADATA: &str = "{}";
 
-/// What becomes of one edge.
+/// Change of one edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeStep {
     /// It stays as it is, or stays away.
@@ -44,18 +44,18 @@ pub enum EdgeStep {
     Remove,
 }
 
-/// What becomes of the two edges between two users.
+/// Changes of the two edges between two users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgePlan {
     /// Of the edge of the user who changes something.
     pub mine: EdgeStep,
     /// Of the other user's.
     pub theirs: EdgeStep,
-    /// What is answered.
+    /// The outcome that is answered.
     pub outcome: FriendOutcome,
 }
 
-/// What a change does to the edges between two users, of whom the other one exists.
+/// Effect of a change on the edges between two users, of whom the other one exists.
 pub fn plan(kind: &FriendChangeKind, mine: Option<FriendState>, theirs: Option<FriendState>) -> EdgePlan {
     use FriendState::{Asked, AskedBy, Blocked, Friend};
     let plan = |mine, theirs, outcome| EdgePlan { mine, theirs, outcome };
@@ -111,7 +111,7 @@ pub fn notification(
     })
 }
 
-/// What changes by one request: the notifications that are to be pushed, and who was blocked.
+/// Outcome of one request: the notifications that are to be pushed, and who was blocked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FriendsChanged {
     /// To be pushed to their receivers; they are stored already.
@@ -151,8 +151,8 @@ pub struct NamedFriends {
 impl NamedFriends {
     /// Reads the users that `user_id`, called `username`, names.
     ///
-    /// Errors: `InvalidArgument` for oneself, for an id that is no UUID or the system user's, for an empty name, and for
-    /// too many users.
+    /// Errors: `InvalidArgument` for oneself, for an id that is no UUID or the system user's, for an empty name, and
+    /// for too many users.
     pub fn parse(user_id: UserId, username: &str, ids: &[String], usernames: Vec<String>) -> Result<Self> {
         if ids.len() + usernames.len() > FRIENDS_CHANGED_MAX {
             return Err(Error::invalid(format!("At most {FRIENDS_CHANGED_MAX} users can be named at once.")));

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::keyed_writes::{Asked, KeyedRequest};
 use crate::messages;
 
-/// What the database knows of the users of a change.
+/// Facts of the database about the users of a change.
 #[derive(Debug, Default)]
 pub(crate) struct KnownUsers {
     /// The others as they are named, ids first; `None` for names that nobody has.
@@ -76,7 +76,7 @@ pub(crate) fn crowded(change: &FriendChange, known: &KnownUsers, friends_max: i6
     known.counts.iter().filter(is_crowded).map(|(user_id, _)| *user_id).collect()
 }
 
-/// What a change writes, given what is known.
+/// The rows that a change writes, given what is known.
 ///
 /// # Errors
 /// `Invalid` for changes of oneself, and for an unknown user who would get edges; `Exceeded`.

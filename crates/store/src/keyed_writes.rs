@@ -37,7 +37,7 @@ pub(crate) struct KnownWrite<'a> {
 
 /// A request of a write that may have a key.
 pub(crate) trait KeyedRequest {
-    /// What comes of the write, besides refusals.
+    /// Outcome of the write, besides refusals.
     type Outcome;
 
     /// SHA-256 of the request, without what the server chose for it.

@@ -137,7 +137,13 @@ fn a_block_closes_the_direct_channel() {
     let channel = joined["channel"]["id"].as_str().unwrap().to_owned();
     let say = |who: &Connected<'_>| who.ask("channel_message_send", json!({ "channel_id": channel, "content": "{}" }));
     assert!(say(&bob).get("channel_message_ack").is_some());
+    let heard = |who: &Connected<'_>| {
+        let leaves = |message: &Value| message["channel_presence_event"].get("leaves").is_some();
+        who.pushed().iter().filter(|message| leaves(message)).count()
+    };
+    assert_eq!(heard(&ann) + heard(&bob), 0);
     world.ok("POST", &format!("/v2/friend/block?ids={}", bob.id()), &ann.player.bearer(), "");
+    assert_eq!(heard(&ann) + heard(&bob), 1, "one of both hears the other leave");
     for who in [&ann, &bob] {
         assert_eq!(say(who)["error"]["code"], 3, "nobody is in the channel any more");
     }

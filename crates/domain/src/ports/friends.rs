@@ -8,7 +8,7 @@ use super::storage::Authority;
 use crate::ids::{NotificationId, UserId};
 use crate::time::Timestamp;
 
-/// What the user at the source of an edge is to the user at its end. The numbers are the protocol's and the database's.
+/// Relation of the user at the source of an edge to the user at its end. The numbers are the protocol's and the database's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FriendState {
     /// Both are friends.
@@ -41,7 +41,7 @@ impl FriendState {
 pub struct Friend {
     /// The other user.
     pub user: User,
-    /// What the other user is to this one.
+    /// Relation of the user to the other one.
     pub state: FriendState,
     /// Orders the friends of one state.
     pub position: i64,
@@ -90,7 +90,7 @@ pub struct FriendChange {
     pub user_id: UserId,
     /// Name of that user, for notifications.
     pub username: String,
-    /// What changes.
+    /// Kind of the change.
     pub kind: FriendChangeKind,
     /// The others, by id.
     pub ids: Vec<UserId>,
@@ -117,7 +117,7 @@ pub enum FriendChangeKind {
     Annotate(String),
 }
 
-/// What became of an edge.
+/// Outcome of a change of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FriendOutcome {
     /// There is no such user.
@@ -128,7 +128,7 @@ pub enum FriendOutcome {
     Requested,
     /// Both are friends now, as the other user had asked.
     Accepted,
-    /// What there was between both is gone.
+    /// All edges between both are gone, except for a block by the other user.
     Removed,
     /// The user's block of the other one was lifted.
     Unblocked,
@@ -138,12 +138,12 @@ pub enum FriendOutcome {
     Annotated,
 }
 
-/// What became of the edges to one other user.
+/// Outcome of a change for one other user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FriendChanged {
     /// The other user, unless it is unknown or was named by name in a keyed write that had happened before.
     pub user_id: Option<UserId>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: FriendOutcome,
     /// The notification that was stored for the other user in the same transaction, if any.
     pub notification: Option<Notification>,

@@ -1,7 +1,7 @@
 //! Friends on PostgreSQL, in the original's table of edges. A change is one transaction.
 //!
-//! A change locks the rows of all its users in the order of their ids, as all transactions of several players do, before
-//! it looks at their edges: of changes of the same two users at the same time one sees what the other did.
+//! A change locks the rows of all its users in the order of their ids, as all transactions of several players do,
+//! before it looks at their edges: of changes of the same two users at the same time one sees what the other did.
 
 use std::collections::HashMap;
 

@@ -188,7 +188,7 @@ fn run(connection: &Connection, change: &FriendChange, most: i64, now: Timestamp
     Ok(writes.changed)
 }
 
-/// What the database knows of the users of a change.
+/// Reads the facts about the users of a change.
 fn look(connection: &Connection, change: &FriendChange) -> Result<KnownUsers> {
     let mut known = KnownUsers { others: change.ids.iter().copied().map(Some).collect(), ..KnownUsers::default() };
     for name in &change.usernames {
