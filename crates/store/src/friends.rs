@@ -59,7 +59,7 @@ pub(crate) struct EdgeWrites {
     pub(crate) made: Vec<EdgeRow>,
     /// Edges whose metadata is replaced.
     pub(crate) annotated: Vec<(UserId, UserId)>,
-    /// What is added to the numbers of edges.
+    /// Amounts that are added to the numbers of edges.
     pub(crate) counts: BTreeMap<UserId, i64>,
     /// Notifications that are due, each with the index of its outcome.
     pub(crate) due: Vec<(usize, Notification)>,

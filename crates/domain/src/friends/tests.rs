@@ -1,4 +1,4 @@
-//! Which edges a change leaves between two users, from every pair of states that there can be.
+//! The edges that a change leaves between two users, from every pair of states that there can be.
 
 use uuid::Uuid;
 

@@ -8,7 +8,8 @@ use super::storage::Authority;
 use crate::ids::{NotificationId, UserId};
 use crate::time::Timestamp;
 
-/// Relation of the user at the source of an edge to the user at its end. The numbers are the protocol's and the database's.
+/// Relation of the user at the source of an edge to the user at its end. The numbers are the protocol's and the
+/// database's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FriendState {
     /// Both are friends.
