@@ -88,6 +88,14 @@ func (m module) UsersGetUsername(ctx context.Context, usernames []string) (r0 []
 	return each(answered, readApiUser), nil
 }
 
+func (m module) UsersGetFriendStatus(ctx context.Context, userID string, userIDs []string) (r0 []*api.Friend, err error) {
+	answered, err := m.ask(ctx, "users_get_friend_status", userID, userIDs)
+	if err != nil {
+		return
+	}
+	return each(answered, readApiFriend), nil
+}
+
 func (m module) UsersGetRandom(ctx context.Context, count int) (r0 []*api.User, err error) {
 	answered, err := m.ask(ctx, "users_get_random", count)
 	if err != nil {
@@ -339,6 +347,40 @@ func (m module) MultiUpdate(ctx context.Context, accountUpdates []*runtime.Accou
 	return each(results[0], readApiStorageObjectAck), each(results[1], readRuntimeWalletUpdateResult), nil
 }
 
+func (m module) FriendMetadataUpdate(ctx context.Context, userID string, friendUserId string, metadata map[string]any) error {
+	return m.done(ctx, "friend_metadata_update", userID, friendUserId, someTable(metadata))
+}
+
+func (m module) FriendsList(ctx context.Context, userID string, limit int, state *int, cursor string) (r0 []*api.Friend, r1 string, err error) {
+	answered, err := m.ask(ctx, "friends_list", userID, limit, pointed(state), optional(cursor))
+	if err != nil {
+		return
+	}
+	results := resultsOf(answered, 2)
+	return each(results[0], readApiFriend), textOf(results[1]), nil
+}
+
+func (m module) FriendsOfFriendsList(ctx context.Context, userID string, limit int, cursor string) (r0 []*api.FriendsOfFriendsList_FriendOfFriend, r1 string, err error) {
+	answered, err := m.ask(ctx, "friends_of_friends_list", userID, limit, optional(cursor))
+	if err != nil {
+		return
+	}
+	results := resultsOf(answered, 2)
+	return each(results[0], readApiFriendsOfFriendsList_FriendOfFriend), textOf(results[1]), nil
+}
+
+func (m module) FriendsAdd(ctx context.Context, userID string, username string, ids []string, usernames []string, metadata map[string]any) error {
+	return m.done(ctx, "friends_add", userID, username, ids, usernames, table(metadata))
+}
+
+func (m module) FriendsDelete(ctx context.Context, userID string, username string, ids []string, usernames []string) error {
+	return m.done(ctx, "friends_delete", userID, username, ids, usernames)
+}
+
+func (m module) FriendsBlock(ctx context.Context, userID string, username string, ids []string, usernames []string) error {
+	return m.done(ctx, "friends_block", userID, username, ids, usernames)
+}
+
 func (m module) MetricsCounterAdd(name string, tags map[string]string, delta int64) {
 	m.tell(nil, "metrics_counter_add", name, table(tags), delta)
 }
@@ -433,6 +475,22 @@ func readApiChannelMessage(f fields) *api.ChannelMessage {
 		GroupId:    f.text("group_id"),
 		UserIdOne:  f.text("user_id_one"),
 		UserIdTwo:  f.text("user_id_two"),
+	}
+}
+
+func readApiFriend(f fields) *api.Friend {
+	return &api.Friend{
+		User:       one(f["user"], readApiUser),
+		State:      f.int32Value("state"),
+		UpdateTime: f.time("update_time"),
+		Metadata:   f.json("metadata"),
+	}
+}
+
+func readApiFriendsOfFriendsList_FriendOfFriend(f fields) *api.FriendsOfFriendsList_FriendOfFriend {
+	return &api.FriendsOfFriendsList_FriendOfFriend{
+		Referrer: f.text("referrer"),
+		User:     one(f["user"], readApiUser),
 	}
 }
 

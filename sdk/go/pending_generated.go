@@ -44,11 +44,6 @@ func (module) AccountImportId(context.Context, string, string) (r0 *api.Account,
 	return
 }
 
-func (module) UsersGetFriendStatus(context.Context, string, []string) (r0 []*api.Friend, err error) {
-	err = notYet("nk.UsersGetFriendStatus")
-	return
-}
-
 func (module) LinkApple(context.Context, string, string) (err error) {
 	err = notYet("nk.LinkApple")
 	return
@@ -352,36 +347,6 @@ func (module) GroupsGetRandom(context.Context, int) (r0 []*api.Group, err error)
 
 func (module) UserGroupsList(context.Context, string, int, *int, string) (r0 []*api.UserGroupList_UserGroup, r1 string, err error) {
 	err = notYet("nk.UserGroupsList")
-	return
-}
-
-func (module) FriendMetadataUpdate(context.Context, string, string, map[string]any) (err error) {
-	err = notYet("nk.FriendMetadataUpdate")
-	return
-}
-
-func (module) FriendsList(context.Context, string, int, *int, string) (r0 []*api.Friend, r1 string, err error) {
-	err = notYet("nk.FriendsList")
-	return
-}
-
-func (module) FriendsOfFriendsList(context.Context, string, int, string) (r0 []*api.FriendsOfFriendsList_FriendOfFriend, r1 string, err error) {
-	err = notYet("nk.FriendsOfFriendsList")
-	return
-}
-
-func (module) FriendsAdd(context.Context, string, string, []string, []string, map[string]any) (err error) {
-	err = notYet("nk.FriendsAdd")
-	return
-}
-
-func (module) FriendsDelete(context.Context, string, string, []string, []string) (err error) {
-	err = notYet("nk.FriendsDelete")
-	return
-}
-
-func (module) FriendsBlock(context.Context, string, string, []string, []string) (err error) {
-	err = notYet("nk.FriendsBlock")
 	return
 }
 

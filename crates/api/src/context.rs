@@ -9,6 +9,7 @@ use muster_domain::answers::SharedAnswers;
 use muster_domain::barred::Barred;
 use muster_domain::budget::BudgetConfig;
 use muster_domain::chat::DirectRequests;
+use muster_domain::friends::FriendNotices;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::{UserIdForm, Uuid};
 use muster_domain::ports::clock::{Clock, Entropy};
@@ -66,6 +67,8 @@ pub struct App {
     pub requests: RefCell<Rates<UserId>>,
     /// The direct conversations that users asked for lately, to limit their number.
     pub direct_requests: Arc<DirectRequests>,
+    /// The notifications about friendships that users caused lately, to limit their number.
+    pub friend_notices: Arc<FriendNotices>,
     /// The live plane.
     pub live: Rc<Live>,
     /// The settings by which the live plane shows itself to clients.

@@ -3,6 +3,7 @@
 use muster_domain::chat::HistoryPlace;
 use muster_domain::ids::{LedgerItemId, Uuid, parse_user_id};
 use muster_domain::ports::chat::MessagePosition;
+use muster_domain::ports::friends::{FriendPosition, FriendState, ReferralPosition};
 use muster_domain::ports::notifications::NotificationPosition;
 use muster_domain::ports::storage::{ObjectPosition, ReadPermission};
 use muster_domain::ports::wallet::LedgerPosition;
@@ -85,6 +86,34 @@ pub fn read_notifications(cursor: &str, filter: &[&str]) -> Result<Option<Notifi
         let create_time = moment(reader)?;
         let id: NotificationId = reader.text()?.parse().map_err(|_| CursorError)?;
         Ok(NotificationPosition { create_time, id })
+    })
+}
+
+/// The cursor of a position among a user's friends. `filter` is the user and the state of the request.
+pub fn write_friends(position: FriendPosition, filter: &[&str]) -> String {
+    let cursor = CursorWriter::new(CursorKind::Friends).number(position.state.number().into());
+    cursor.number(position.position).finish(filter)
+}
+
+/// See [`read`].
+pub fn read_friends(cursor: &str, filter: &[&str]) -> Result<Option<FriendPosition>> {
+    read(cursor, CursorKind::Friends, filter, |reader| {
+        let state = FriendState::of_number(reader.number()?).ok_or(CursorError)?;
+        Ok(FriendPosition { state, position: reader.number()? })
+    })
+}
+
+/// The cursor of a position among the friends of a user's friends. `filter` is the user.
+pub fn write_friends_of_friends(position: ReferralPosition, filter: &[&str]) -> String {
+    let cursor = CursorWriter::new(CursorKind::FriendsOfFriends).text(&position.referrer.to_string());
+    cursor.text(&position.user_id.to_string()).finish(filter)
+}
+
+/// See [`read`].
+pub fn read_friends_of_friends(cursor: &str, filter: &[&str]) -> Result<Option<ReferralPosition>> {
+    read(cursor, CursorKind::FriendsOfFriends, filter, |reader| {
+        let mut user_id = || parse_user_id(&reader.text()?).map_err(|_| CursorError);
+        Ok(ReferralPosition { referrer: user_id()?, user_id: user_id()? })
     })
 }
 

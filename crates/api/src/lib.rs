@@ -14,6 +14,7 @@ mod dispatch;
 mod errands;
 pub mod events;
 mod failure;
+pub mod friends;
 mod function_payload;
 pub mod functions;
 pub mod game;

@@ -7,6 +7,7 @@ mod history;
 mod requests;
 
 pub use history::{HistoryPage, HistoryPlace, HistoryRequest, list, list_for_server};
+pub(crate) use requests::Senders;
 pub use requests::{DirectRequests, RequestCounters, RequestLimits};
 
 use crate::channel;

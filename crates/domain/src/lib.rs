@@ -16,6 +16,7 @@ pub mod chat;
 mod claims;
 pub mod cron;
 pub mod error;
+pub mod friends;
 #[cfg(test)]
 mod fuzz;
 pub mod guessing;

@@ -147,6 +147,24 @@ pub const NOTIFICATION_SERVER_PAGE_MAX: i32 = 1_000;
 /// Notifications on a page when game code names no number.
 pub const NOTIFICATION_SERVER_PAGE_DEFAULT: i32 = 100;
 
+/// Most friends, requests and blocks of one account together, unless the configuration says otherwise; and as many
+/// requests by others.
+pub const USER_FRIENDS: u64 = 10_000;
+/// Most users that one request names to befriend, remove or block.
+pub const FRIENDS_CHANGED_MAX: usize = 1_000;
+/// Most bytes of the metadata of a friend.
+pub const FRIEND_METADATA_BYTES_MAX: usize = 16_384;
+/// Most friends on a page, and friends of friends on a page of game code.
+pub const FRIEND_PAGE_MAX: i32 = 1_000;
+/// Friends on a page when a client names no number.
+pub const FRIEND_PAGE_DEFAULT: i32 = 1_000;
+/// Friends and friends of friends on a page when game code names no number.
+pub const FRIEND_SERVER_PAGE_DEFAULT: i32 = 100;
+/// Most friends of friends on a page of a client.
+pub const FRIENDS_OF_FRIENDS_PAGE_MAX: i32 = 100;
+/// Friends of friends on a page when a client names no number.
+pub const FRIENDS_OF_FRIENDS_PAGE_DEFAULT: i32 = 10;
+
 /// Most bytes of the name of a wallet's entry.
 pub const WALLET_NAME_BYTES_MAX: usize = 128;
 /// Most entries of a wallet. One that has more already keeps them, and gets no others.

@@ -4,7 +4,9 @@
 //! a player counts once the player writes.
 
 use crate::error::{Error, ErrorKind};
-use crate::limits::{DEVICES_MAX, USER_MESSAGE_BYTES_PER_DAY, USER_MESSAGES_PER_DAY, USER_OBJECT_BYTES, USER_OBJECTS};
+use crate::limits::{
+    DEVICES_MAX, USER_FRIENDS, USER_MESSAGE_BYTES_PER_DAY, USER_MESSAGES_PER_DAY, USER_OBJECT_BYTES, USER_OBJECTS,
+};
 
 /// The quotas of each account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,20 +19,22 @@ pub struct Quotas {
     pub messages: i64,
     /// Most bytes of their contents together.
     pub message_bytes: i64,
+    /// Most friends, requests and blocks together, and most requests by others.
+    pub friends: i64,
 }
 
 impl Default for Quotas {
     fn default() -> Self {
-        Self::new([USER_OBJECTS, USER_OBJECT_BYTES, USER_MESSAGES_PER_DAY, USER_MESSAGE_BYTES_PER_DAY])
+        Self::new([USER_OBJECTS, USER_OBJECT_BYTES, USER_MESSAGES_PER_DAY, USER_MESSAGE_BYTES_PER_DAY, USER_FRIENDS])
     }
 }
 
 impl Quotas {
     /// The quotas of these numbers, in the order of the fields; 0 is no quota.
-    pub fn new(numbers: [u64; 4]) -> Self {
+    pub fn new(numbers: [u64; 5]) -> Self {
         let most = |number| if number == 0 { i64::MAX } else { i64::try_from(number).unwrap_or(i64::MAX) };
-        let [objects, object_bytes, messages, message_bytes] = numbers.map(most);
-        Self { objects, object_bytes, messages, message_bytes }
+        let [objects, object_bytes, messages, message_bytes, friends] = numbers.map(most);
+        Self { objects, object_bytes, messages, message_bytes, friends }
     }
 }
 
@@ -47,6 +51,10 @@ pub enum Quota {
     MessageBytes,
     /// Linked devices.
     Devices,
+    /// Friends, requests and blocks.
+    Friends,
+    /// Requests that wait for another user.
+    FriendRequests,
 }
 
 impl From<Quota> for Error {
@@ -60,6 +68,12 @@ impl From<Quota> for Error {
             Quota::Messages => "You have sent as many messages as you may in a day. Please go on tomorrow.".to_owned(),
             Quota::MessageBytes => {
                 "Your messages of today are as long together as they may be. Please go on tomorrow.".to_owned()
+            }
+            Quota::Friends => {
+                "You have as many friends, requests and blocked users as you may have. Please remove some.".to_owned()
+            }
+            Quota::FriendRequests => {
+                "One of these users has as many requests of others as can wait. Please try again later.".to_owned()
             }
             Quota::Devices => format!("At most {DEVICES_MAX} devices can be linked. Please unlink one."),
         };

@@ -114,6 +114,7 @@ pub(crate) fn quotas(config: &Config) -> Quotas {
         limits.user_object_bytes,
         limits.user_messages_per_day,
         limits.user_message_bytes_per_day,
+        limits.user_friends,
     ])
 }
 
@@ -123,6 +124,16 @@ pub(crate) fn request_limits(config: &Config) -> RequestLimits {
         burst: chat.direct_request_burst,
         refill_sec: seconds(chat.direct_request_refill_sec),
         repeat_sec: seconds(chat.direct_request_repeat_sec),
+    }
+}
+
+/// How often users may notify others of requests and removals.
+pub(crate) fn friend_notice_limits(config: &Config) -> RequestLimits {
+    let friends = &config.friends;
+    RequestLimits {
+        burst: friends.notice_burst,
+        refill_sec: seconds(friends.notice_refill_sec),
+        repeat_sec: seconds(friends.notice_repeat_sec),
     }
 }
 

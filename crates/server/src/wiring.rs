@@ -18,6 +18,7 @@ use muster_domain::answers::SharedAnswers;
 use muster_domain::barred::Barred;
 use muster_domain::budget::BudgetConfig;
 use muster_domain::chat::DirectRequests;
+use muster_domain::friends::FriendNotices;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::ids::UserIdForm;
 use muster_domain::ports::store::Store;
@@ -46,7 +47,9 @@ use crate::offenders;
 use crate::passwords::{PasswordMetrics, PasswordPool, Scheme};
 use crate::pruning;
 use crate::revocation_feed::{self, Mailbox};
-use crate::settings::{admission, answers, budgets, gateway_config, guessing, request_limits, session_rules};
+use crate::settings::{
+    admission, answers, budgets, friend_notice_limits, gateway_config, guessing, request_limits, session_rules,
+};
 use crate::system::System;
 use crate::telemetry::Telemetry;
 pub use running::Running;
@@ -81,6 +84,7 @@ struct Shared {
     budgets: Arc<BudgetConfig>,
     barred: Arc<Barred>,
     direct_requests: Arc<DirectRequests>,
+    friend_notices: Arc<FriendNotices>,
     user_ids: UserIdForm,
 }
 
@@ -218,6 +222,7 @@ async fn share(
         budgets: Arc::new(budgets(config)),
         barred: Arc::default(),
         direct_requests: Arc::new(DirectRequests::new(request_limits(config))),
+        friend_notices: Arc::new(FriendNotices::new(friend_notice_limits(config))),
         user_ids: if is_adopted { UserIdForm::Random } else { UserIdForm::TimeOrdered },
         database,
     })
@@ -281,6 +286,7 @@ fn telemetry(
         admission: shared.admission.clone(),
         answers: shared.answers.clone(),
         direct_requests: shared.direct_requests.clone(),
+        friend_notices: shared.friend_notices.clone(),
         revocations: shared.revocations.clone(),
         cluster: cluster.map(|cluster| cluster.telemetry().clone()),
         match_logs,

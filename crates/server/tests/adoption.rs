@@ -174,6 +174,9 @@ fn old_players_sign_in(studio: &Studio) {
     assert_eq!((&account["user"]["metadata"], &account["wallet"]), (&json!("{\"level\": 7}"), &json!("{\"gold\": 5}")));
     assert_eq!(account["user"]["display_name"], "Ann Ä");
     assert_eq!(account["devices"].as_array().unwrap().len(), 2);
+    let friends = studio.ok("GET", "/v2/friend?state=0", &token, &Value::Null);
+    let friend = &friends["friends"][0];
+    assert_eq!((&friend["user"]["username"], &friend["metadata"]), (&json!("bob"), &json!("{\"note\": \"a friend\"}")));
 }
 
 fn passwords_change(studio: &Studio) {

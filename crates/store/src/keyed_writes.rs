@@ -35,40 +35,65 @@ pub(crate) struct KnownWrite<'a> {
     pub(crate) outcome: &'a str,
 }
 
+/// A request of a write that may have a key.
+pub(crate) trait KeyedRequest {
+    /// Outcome of the write, besides refusals.
+    type Outcome;
+
+    /// SHA-256 of the request, without what the server chose for it.
+    fn fingerprint(&self) -> [u8; 32];
+
+    /// An outcome as JSON. `None` for a failure of the environment or of ours: such a write may be tried again, so its
+    /// outcome is not kept.
+    fn encode(&self, outcome: &Result<Self::Outcome, StoreError>) -> Option<String>;
+
+    /// The outcome that was kept; `None` if it is damaged.
+    fn decode(&self, kept: &str) -> Option<Result<Self::Outcome, StoreError>>;
+}
+
+impl KeyedRequest for MultiUpdate {
+    type Outcome = MultiOutcome;
+
+    fn fingerprint(&self) -> [u8; 32] {
+        fingerprint(self)
+    }
+
+    fn encode(&self, outcome: &Result<MultiOutcome, StoreError>) -> Option<String> {
+        serde_json::to_string(&Stored::of(outcome, self)?).ok()
+    }
+
+    fn decode(&self, kept: &str) -> Option<Result<MultiOutcome, StoreError>> {
+        serde_json::from_str::<Stored>(kept).ok()?.outcome(self)
+    }
+}
+
 impl KeyedWrite {
     /// The keyed write of a request; `None` for a write without a key.
-    pub(crate) fn of(update: &MultiUpdate, stamp: WriteStamp) -> Option<Self> {
-        stamp.key.map(|key| Self { key, fingerprint: fingerprint(update), now: stamp.now })
+    pub(crate) fn of(request: &impl KeyedRequest, stamp: WriteStamp) -> Option<Self> {
+        stamp.key.map(|key| Self { key, fingerprint: request.fingerprint(), now: stamp.now })
     }
 
     /// The outcome of the earlier write under this key.
     ///
     /// # Errors
     /// `Diverged` when the earlier write was another request; `Internal` for an outcome that this program cannot read.
-    pub(crate) fn outcome(
+    pub(crate) fn outcome<Request: KeyedRequest>(
         &self,
         known: KnownWrite<'_>,
-        update: &MultiUpdate,
-    ) -> Result<Result<MultiOutcome, StoreError>, StoreError> {
+        request: &Request,
+    ) -> Result<Result<Request::Outcome, StoreError>, StoreError> {
         if known.format != FORMAT {
             return Err(StoreError::Internal(format!("an effect's outcome has the unknown form {}", known.format)));
         }
         if known.fingerprint != self.fingerprint {
             return Err(StoreError::Diverged);
         }
-        let stored: Stored = serde_json::from_str(known.outcome).map_err(|_| damaged())?;
-        stored.outcome(update).ok_or_else(damaged)
+        request.decode(known.outcome).ok_or_else(damaged)
     }
 }
 
 fn damaged() -> StoreError {
     StoreError::Internal("the outcome of an effect is damaged".to_owned())
-}
-
-/// An outcome as JSON. `None` for a failure of the environment or of ours: such a write may be tried again, so its
-/// outcome is not kept.
-pub(crate) fn encode(outcome: &Result<MultiOutcome, StoreError>, update: &MultiUpdate) -> Option<String> {
-    serde_json::to_string(&Stored::of(outcome, update)?).ok()
 }
 
 #[derive(Deserialize, Serialize)]
@@ -196,8 +221,7 @@ impl Stored {
 /// when the match asks again.
 fn fingerprint(update: &MultiUpdate) -> [u8; 32] {
     let MultiUpdate { accounts, writes, deletes, wallets } = update;
-    let mut asked = Asked(Sha256::new());
-    asked.text("multi_update");
+    let mut asked = Asked::of("multi_update");
     asked.all(accounts, |asked, (user_id, account)| asked.account(*user_id, account));
     asked.all(writes, Asked::write);
     asked.all(deletes, |asked, delete| {
@@ -205,27 +229,38 @@ fn fingerprint(update: &MultiUpdate) -> [u8; 32] {
         asked.text(&delete.version);
     });
     asked.all(wallets, Asked::wallet);
-    asked.0.finalize().into()
+    asked.finish()
 }
 
 /// A hash of the request. Each text and list goes in behind its length, so that no two requests hash the same bytes.
-struct Asked(Sha256);
+pub(crate) struct Asked(Sha256);
 
 impl Asked {
+    /// A hash of a request of this kind.
+    pub(crate) fn of(kind: &str) -> Self {
+        let mut asked = Self(Sha256::new());
+        asked.text(kind);
+        asked
+    }
+
+    pub(crate) fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+
     fn number(&mut self, number: i64) {
         self.0.update(number.to_le_bytes());
     }
 
-    fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.number(text.len() as i64);
         self.0.update(text);
     }
 
-    fn user(&mut self, user_id: UserId) {
+    pub(crate) fn user(&mut self, user_id: UserId) {
         self.0.update(user_id.0.as_bytes());
     }
 
-    fn all<T>(&mut self, items: &[T], each: impl Fn(&mut Self, &T)) {
+    pub(crate) fn all<T>(&mut self, items: &[T], each: impl Fn(&mut Self, &T)) {
         self.number(items.len() as i64);
         items.iter().for_each(|item| each(self, item));
     }

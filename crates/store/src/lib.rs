@@ -6,6 +6,7 @@
 
 pub mod address;
 mod advice;
+mod friends;
 mod keyed_writes;
 mod limits;
 mod messages;

@@ -113,6 +113,8 @@ metrics! {
     Counter quota_messages_refused,
     /// Devices not linked because the account has as many as it may.
     Counter quota_devices_refused,
+    /// Changes of friendships refused because a user has as many friends or requests as may be.
+    Counter quota_friends_refused,
     /// Times that all objects of an account were counted for its quotas.
     Counter quota_counts,
     /// PostgreSQL: connections open.
@@ -149,6 +151,7 @@ impl StoreMetrics {
             StoreError::Exceeded(Quota::Objects | Quota::ObjectBytes) => add(&self.quota_objects_refused, 1),
             StoreError::Exceeded(Quota::Messages | Quota::MessageBytes) => add(&self.quota_messages_refused, 1),
             StoreError::Exceeded(Quota::Devices) => add(&self.quota_devices_refused, 1),
+            StoreError::Exceeded(Quota::Friends | Quota::FriendRequests) => add(&self.quota_friends_refused, 1),
             _ => {}
         }
     }

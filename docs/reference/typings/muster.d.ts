@@ -229,6 +229,18 @@ declare namespace nkruntime {
     userIdTwo: string;
   }
 
+  interface Friend {
+    user: User;
+    state: number;
+    updateTime: number;
+    metadata: { [key: string]: any };
+  }
+
+  interface FriendOfFriend {
+    referrer: string;
+    user: User;
+  }
+
   interface Match {
     matchId: string;
     authoritative: boolean;
@@ -591,6 +603,42 @@ declare namespace nkruntime {
      * session, socket and runtime, each of the last four with its settings.
      */
     getConfig(): { [key: string]: any };
+    /**
+     * Lists the friends of a user, and with other states the requests and blocks: 0 is a friend, 1 is asked by the user, 2
+     * has asked the user, 3 is blocked. Without a state all are listed. The limit is 1 to 1,000. Answers the friends by
+     * state and age, and the cursor of the next page if there is one.
+     */
+    friendsList(userId: string, limit?: number | null, state?: number | null, cursor?: string | null): { friends: Friend[]; cursor?: string };
+    /**
+     * Lists the friends of a user's friends, without the user and the user's own friends. Whoever is a friend of several
+     * friends is listed once for each of them. The limit is 1 to 1,000. Answers users, each with the id of the friend who
+     * has them as a friend, and the cursor of the next page if there is one.
+     */
+    friendsOfFriendsList(userId: string, limit?: number | null, cursor?: string | null): { friendsOfFriends: FriendOfFriend[]; cursor?: string };
+    /**
+     * Asks users, by id or name, to be friends of a user, and accepts what they have asked. They are notified. Users who
+     * have blocked the user, or whom the user has blocked, are left out.
+     */
+    friendsAdd(userId: string, username: string, userIds: string[] | null | undefined, usernames: string[] | null | undefined, metadata: { [key: string]: any }): void;
+    /**
+     * Takes users, by id or name, off a user's friends, withdraws or rejects requests, and lifts the user's blocks. Those
+     * who lose something are notified.
+     */
+    friendsDelete(userId: string, username: string, userIds?: string[] | null, usernames?: string[] | null): void;
+    /**
+     * Blocks users, by id or name, for a user: there is no friendship and no request between them any more, they cannot
+     * ask, and the direct channel of both closes.
+     */
+    friendsBlock(userId: string, username: string, userIds?: string[] | null, usernames?: string[] | null): void;
+    /**
+     * Replaces what a user has noted about a friend. Nothing happens if there is nothing between them.
+     */
+    friendMetadataUpdate(userId: string, friendUserId: string, metadata: { [key: string]: any }): void;
+    /**
+     * Reads what these users are to a user. Answers those of the users who are friends, asked, asking or blocked, as
+     * friends_list answers them.
+     */
+    usersGetFriendStatus(userId: string, userIds: string[]): Friend[];
     /**
      * Sends an HTTP request to another server and waits for the answer. The timeout is in milliseconds, by default 5,000.
      * An insecure request accepts any certificate. Answers the status, the headers by name, and the body.
@@ -963,6 +1011,42 @@ declare namespace nkruntime {
      * Reads a file in the folder of the modules or below it. Answers the content of the file.
      */
     fileRead(path: string): Promise<string>;
+    /**
+     * Lists the friends of a user, and with other states the requests and blocks: 0 is a friend, 1 is asked by the user, 2
+     * has asked the user, 3 is blocked. Without a state all are listed. The limit is 1 to 1,000. Answers the friends by
+     * state and age, and the cursor of the next page if there is one.
+     */
+    friendsList(userId: string, limit?: number | null, state?: number | null, cursor?: string | null): Promise<{ friends: Friend[]; cursor?: string }>;
+    /**
+     * Lists the friends of a user's friends, without the user and the user's own friends. Whoever is a friend of several
+     * friends is listed once for each of them. The limit is 1 to 1,000. Answers users, each with the id of the friend who
+     * has them as a friend, and the cursor of the next page if there is one.
+     */
+    friendsOfFriendsList(userId: string, limit?: number | null, cursor?: string | null): Promise<{ friendsOfFriends: FriendOfFriend[]; cursor?: string }>;
+    /**
+     * Asks users, by id or name, to be friends of a user, and accepts what they have asked. They are notified. Users who
+     * have blocked the user, or whom the user has blocked, are left out.
+     */
+    friendsAdd(userId: string, username: string, userIds: string[] | null | undefined, usernames: string[] | null | undefined, metadata: { [key: string]: any }): Promise<void>;
+    /**
+     * Takes users, by id or name, off a user's friends, withdraws or rejects requests, and lifts the user's blocks. Those
+     * who lose something are notified.
+     */
+    friendsDelete(userId: string, username: string, userIds?: string[] | null, usernames?: string[] | null): Promise<void>;
+    /**
+     * Blocks users, by id or name, for a user: there is no friendship and no request between them any more, they cannot
+     * ask, and the direct channel of both closes.
+     */
+    friendsBlock(userId: string, username: string, userIds?: string[] | null, usernames?: string[] | null): Promise<void>;
+    /**
+     * Replaces what a user has noted about a friend. Nothing happens if there is nothing between them.
+     */
+    friendMetadataUpdate(userId: string, friendUserId: string, metadata: { [key: string]: any }): Promise<void>;
+    /**
+     * Reads what these users are to a user. Answers those of the users who are friends, asked, asking or blocked, as
+     * friends_list answers them.
+     */
+    usersGetFriendStatus(userId: string, userIds: string[]): Promise<Friend[]>;
     /**
      * Sends an HTTP request to another server and waits for the answer. The timeout is in milliseconds, by default 5,000.
      * An insecure request accepts any certificate. Answers the status, the headers by name, and the body.
@@ -1393,7 +1477,7 @@ declare namespace nkruntime {
     cursor: string;
   }
 
-  interface Friend {
+  interface ApiFriend {
     user: ApiUser | null;
     state: number | null;
     updateTime: string | null;
@@ -1401,7 +1485,7 @@ declare namespace nkruntime {
   }
 
   interface FriendList {
-    friends: Friend[];
+    friends: ApiFriend[];
     cursor: string;
   }
 

@@ -12,6 +12,7 @@ mod clock;
 mod connected;
 mod direct_requests;
 mod floods;
+mod friends;
 mod functions;
 mod game;
 mod guessing;

@@ -18,6 +18,7 @@ use muster_domain::answers::{AnswerLimits, SharedAnswers};
 use muster_domain::barred::Barred;
 use muster_domain::budget::{BUDGETS, BudgetConfig};
 use muster_domain::chat::{DirectRequests, RequestLimits};
+use muster_domain::friends::FriendNotices;
 use muster_domain::guessing::{GuessingConfig, SharedGuessing};
 use muster_domain::ladder::Ladders;
 use muster_domain::ports::clock::{Clock, Entropy};
@@ -124,6 +125,7 @@ pub struct Setup {
     pub budgets: BudgetConfig,
     pub requests: Rate,
     pub direct_requests: RequestLimits,
+    pub friend_notices: RequestLimits,
     pub game: Rc<dyn GameFunctions>,
     pub hooks: Rc<dyn Hooks>,
     pub live: LiveRules,
@@ -139,6 +141,7 @@ impl Default for Setup {
             budgets: BudgetConfig::new([0; BUDGETS], 1, Ladders::default()),
             requests: Rate { per_sec: 0, burst: 1 },
             direct_requests: RequestLimits::default(),
+            friend_notices: RequestLimits { burst: 1_000, refill_sec: 0, repeat_sec: 0 },
             game: Rc::new(NoFunctions),
             hooks: Rc::new(NoHooks),
             live: LiveRules { node: "muster".into(), single_socket: false },
@@ -236,6 +239,7 @@ impl World {
             barred: Arc::new(Barred::default()),
             requests: RefCell::new(Rates::new(setup.requests, 100)),
             direct_requests: Arc::new(DirectRequests::new(setup.direct_requests)),
+            friend_notices: Arc::new(FriendNotices::new(setup.friend_notices)),
             live: Rc::new(Live::new(Plane::new(0.into(), Routes::alone(1), setup.plane, framer.clone()), rim.clone())),
             live_rules: setup.live,
             metrics: Arc::new(ApiMetrics::default()),

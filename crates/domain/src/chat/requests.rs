@@ -78,7 +78,7 @@ impl DirectRequests {
         if self.limits.repeat_sec > 0 {
             let since = clock.now().plus_seconds(self.limits.repeat_sec.saturating_neg());
             if store.is_notified(receiver, sender, codes::DIRECT_MESSAGE_REQUEST, since).await? {
-                self.lock().take_back(sender, &self.limits);
+                self.lock().senders.take_back(sender, &self.limits);
                 return Ok(Vec::new());
             }
         }
@@ -88,8 +88,7 @@ impl DirectRequests {
 
     /// Running totals and sizes.
     pub fn counters(&self) -> RequestCounters {
-        let state = self.lock();
-        RequestCounters { senders: state.full_at.len() as u64, ..state.counters }
+        self.lock().senders.counters()
     }
 
     /// Books a request, unless that is one too many or the same is under way.
@@ -97,10 +96,10 @@ impl DirectRequests {
         let pair = (sender, receiver);
         let mut state = self.lock();
         if self.limits.repeat_sec > 0 && state.under_way.contains(&pair) {
-            state.counters.unsent_pending += 1;
+            state.senders.count_pending(1);
             return None;
         }
-        state.take(sender, &self.limits, now).then(|| {
+        state.senders.take(sender, &self.limits, now).then(|| {
             state.under_way.insert(pair);
             Asking { requests: self, pair }
         })
@@ -126,17 +125,33 @@ impl Drop for Asking<'_> {
 
 #[derive(Debug, Default)]
 struct State {
+    senders: Senders,
+    /// Pairs of sender and receiver; bounded by the messages under way.
+    under_way: HashSet<(UserId, UserId)>,
+}
+
+/// Who has sent something to others lately, and how much each may still send.
+#[derive(Debug, Default)]
+pub(crate) struct Senders {
     /// When a user has all of its requests again. Whoever is not here has them.
     full_at: HashMap<UserId, Timestamp>,
     by_time: BTreeSet<(Timestamp, UserId)>,
-    /// Pairs of sender and receiver; bounded by the messages under way.
-    under_way: HashSet<(UserId, UserId)>,
     counters: RequestCounters,
 }
 
-impl State {
+impl Senders {
+    /// Running totals and sizes.
+    pub(crate) fn counters(&self) -> RequestCounters {
+        RequestCounters { senders: self.full_at.len() as u64, ..self.counters }
+    }
+
+    /// Counts requests that were not sent because earlier ones stood for them.
+    pub(crate) fn count_pending(&mut self, requests: u64) {
+        self.counters.unsent_pending += requests;
+    }
+
     /// Takes one of a user's requests; answers whether there was one left.
-    fn take(&mut self, sender: UserId, limits: &RequestLimits, now: Timestamp) -> bool {
+    pub(crate) fn take(&mut self, sender: UserId, limits: &RequestLimits, now: Timestamp) -> bool {
         while self.by_time.first().is_some_and(|(full_at, _)| *full_at <= now) {
             self.forget_first();
         }
@@ -162,7 +177,12 @@ impl State {
 
     /// A request was not sent after all: an earlier one stands for it.
     fn take_back(&mut self, sender: UserId, limits: &RequestLimits) {
-        self.counters.unsent_pending += 1;
+        self.count_pending(1);
+        self.give_back(sender, limits);
+    }
+
+    /// Gives back a request that was taken and not sent.
+    pub(crate) fn give_back(&mut self, sender: UserId, limits: &RequestLimits) {
         if let Some(full_at) = self.full_at.get(&sender).copied() {
             self.set(sender, full_at.plus_seconds(limits.refill_sec.saturating_neg()));
         }
@@ -201,7 +221,7 @@ mod tests {
 
     /// Takes requests at these seconds; answers which there were.
     fn check(seconds: &[i64], expect: &[bool]) {
-        let mut state = State::default();
+        let mut state = Senders::default();
         let taken: Vec<bool> = seconds.iter().map(|second| state.take(user(1), &LIMITS, at(*second))).collect();
         assert_eq!(taken, expect, "{seconds:?}");
         let unsent = expect.iter().filter(|taken| !**taken).count() as u64;
@@ -222,7 +242,7 @@ mod tests {
 
     #[test]
     fn users_have_their_own_and_get_back_what_was_not_sent() {
-        let mut state = State::default();
+        let mut state = Senders::default();
         let mut take = |number| state.take(user(number), &LIMITS, at(0));
         assert_eq!([1, 1, 1, 1, 2].map(&mut take), [true, true, true, false, true]);
         state.take_back(user(1), &LIMITS);
@@ -235,7 +255,7 @@ mod tests {
 
     #[test]
     fn who_has_all_of_them_again_is_forgotten() {
-        let mut state = State::default();
+        let mut state = Senders::default();
         assert!((0..100).all(|number| state.take(user(number), &LIMITS, at(0))));
         assert_eq!((state.full_at.len(), state.by_time.len()), (100, 100));
         assert!(state.take(user(7), &LIMITS, at(10)));
@@ -244,7 +264,7 @@ mod tests {
 
     #[test]
     fn of_too_many_the_one_that_owes_least_is_forgotten() {
-        let mut state = State::default();
+        let mut state = Senders::default();
         let many = DIRECT_REQUEST_SENDERS_MAX as u128;
         (0..3).for_each(|_| assert!(state.take(user(0), &LIMITS, at(0))));
         (1..=many).for_each(|number| assert!(state.take(user(number), &LIMITS, at(0))));

@@ -5,6 +5,7 @@
 pub mod accounts;
 pub mod chat;
 pub mod clock;
+pub mod friends;
 pub mod job_epochs;
 pub mod keyed_writes;
 pub mod multi_update;

@@ -3,6 +3,7 @@
 use super::PortFuture;
 use super::accounts::AccountStore;
 use super::chat::ChatStore;
+use super::friends::FriendStore;
 use super::keyed_writes::KeyedWriteStore;
 use super::multi_update::MultiUpdateStore;
 use super::notifications::NotificationStore;
@@ -124,6 +125,7 @@ pub trait Store:
     + StorageStore
     + RevocationStore
     + ChatStore
+    + FriendStore
     + NotificationStore
     + WalletStore
     + MultiUpdateStore

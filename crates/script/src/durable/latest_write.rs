@@ -7,9 +7,10 @@ use std::rc::Rc;
 
 use muster_domain::Timestamp;
 use muster_domain::ports::PortFuture;
+use muster_domain::ports::friends::{FriendChange, FriendChangeStore, FriendChanged};
 use muster_domain::ports::keyed_writes::{LatestWrite, WriteStamp};
 use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate, MultiUpdateStore};
-use muster_domain::ports::store::Store;
+use muster_domain::ports::store::{Store, StoreError};
 use muster_wire::match_log as wire;
 
 use super::recorded_call::RecordedCall;
@@ -79,16 +80,23 @@ impl NotedWrites {
     pub(crate) fn new(store: Rc<dyn Store>, call: Option<Rc<RecordedCall>>) -> Self {
         Self { store, call }
     }
+
+    fn note<T>(&self, stamp: WriteStamp, outcome: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let (Some(call), Some(key)) = (&self.call, stamp.key) {
+            call.note_write(key, &outcome);
+        }
+        outcome
+    }
 }
 
 impl MultiUpdateStore for NotedWrites {
     fn multi_update<'a>(&'a self, update: &'a MultiUpdate, stamp: WriteStamp) -> PortFuture<'a, MultiOutcome> {
-        Box::pin(async move {
-            let outcome = self.store.multi_update(update, stamp).await;
-            if let (Some(call), Some(key)) = (&self.call, stamp.key) {
-                call.note_write(key, &outcome);
-            }
-            outcome
-        })
+        Box::pin(async move { self.note(stamp, self.store.multi_update(update, stamp).await) })
+    }
+}
+
+impl FriendChangeStore for NotedWrites {
+    fn change_friends<'a>(&'a self, change: &'a FriendChange, stamp: WriteStamp) -> PortFuture<'a, Vec<FriendChanged>> {
+        Box::pin(async move { self.note(stamp, self.store.change_friends(change, stamp).await) })
     }
 }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use muster_domain::ports::clock::{Clock, Entropy};
 use muster_domain::ports::keyed_writes::{LatestWrite, WriteKey, WriteStamp};
-use muster_domain::ports::multi_update::MultiOutcome;
 use muster_domain::ports::store::StoreError;
 use muster_domain::{Error, ErrorKind, Result, Timestamp};
 use muster_live::matches::LogError;
@@ -143,7 +142,7 @@ impl RecordedCall {
     }
 
     /// Notes the outcome of a keyed write.
-    pub(super) fn note_write(&self, key: WriteKey, outcome: &std::result::Result<MultiOutcome, StoreError>) {
+    pub(super) fn note_write<T>(&self, key: WriteKey, outcome: &std::result::Result<T, StoreError>) {
         match outcome {
             // These refusals are stored as the answers are.
             Ok(_) | Err(StoreError::Conflict(_) | StoreError::Rejected(_) | StoreError::Balance(_)) => {

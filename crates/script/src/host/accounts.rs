@@ -15,7 +15,7 @@ use super::{
 };
 use crate::value::Value;
 
-const USER: Type = Type::Record(&RecordType {
+pub(super) const USER: Type = Type::Record(&RecordType {
     name: "User",
     fields: &[
         field("user_id", Type::Text),
@@ -282,7 +282,7 @@ fn of_account(account: Account, online: bool) -> Value {
     ])
 }
 
-fn of_user(user: User, online: bool) -> Value {
+pub(super) fn of_user(user: User, online: bool) -> Value {
     record([
         ("user_id", user.id.map_or(Value::Nil, |id| Value::text(id.to_string()))),
         ("username", Value::text(user.username)),

@@ -94,8 +94,8 @@ fn every_function_is_there_and_what_is_not_built_says_so() {
         let body = format!("return type(require('nakama').{name})");
         assert_eq!(answer(&body, ""), Ok("function".to_owned()), "{name}");
     }
-    let told = "nk.friends_list is not available on this server yet.".to_owned();
-    assert_eq!(answer("require('nakama').friends_list({})", ""), Err((Code::Internal, told)));
+    let told = "nk.groups_list is not available on this server yet.".to_owned();
+    assert_eq!(answer("require('nakama').groups_list({})", ""), Err((Code::Internal, told)));
 }
 
 #[test]

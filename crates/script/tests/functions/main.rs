@@ -9,6 +9,7 @@ mod chat;
 mod dialect;
 mod errors;
 mod events;
+mod friends;
 #[path = "../../../wire/tests/wire/generated.rs"]
 mod generated;
 mod generations;

@@ -29,6 +29,7 @@ const MODULE: &str = "local nk = require('nakama')
 pub struct Scene {
     pub functions: LuaFunctions,
     pub connected: Connected,
+    pub store: Rc<dyn Store>,
     pub ann: String,
     pub bob: String,
 }
@@ -37,7 +38,7 @@ pub async fn scene() -> Scene {
     let (store, connected): (Rc<dyn Store>, _) = (store(), Connected::default());
     let (ann, bob) = (player(&store, 1, "ann").await.to_string(), player(&store, 2, "bob").await.to_string());
     let functions = load_with(store.clone(), connected.live.clone(), &[("game.lua", MODULE)], Limits::default()).await;
-    Scene { functions: functions.unwrap(), connected, ann, bob }
+    Scene { functions: functions.unwrap(), connected, store, ann, bob }
 }
 
 impl Scene {

@@ -32,6 +32,7 @@ pub use groups::{
     chat::Chat,
     cluster::Cluster,
     database::Database,
+    friends::Friends,
     general::General,
     limits::Limits,
     live::Live,
@@ -112,6 +113,8 @@ pub struct Config {
     pub limits: Limits,
     /// `chat.*`
     pub chat: Chat,
+    /// `friends.*`
+    pub friends: Friends,
     /// `cluster.*`
     pub cluster: Cluster,
 }
@@ -219,6 +222,7 @@ fn typed(mode: ServerMode, settings: &Settings) -> (Config, Vec<Problem>) {
         failures: Failures::read(&mut reader),
         limits: Limits::read(&mut reader),
         chat: Chat::read(&mut reader),
+        friends: Friends::read(&mut reader),
         cluster: Cluster::read(&mut reader),
     };
     (config, reader.problems)

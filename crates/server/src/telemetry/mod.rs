@@ -18,6 +18,7 @@ use muster_api::metrics::{ApiMetrics, MessageTotals};
 use muster_domain::admission::SharedAdmission;
 use muster_domain::answers::SharedAnswers;
 use muster_domain::chat::DirectRequests;
+use muster_domain::friends::FriendNotices;
 use muster_domain::guessing::SharedGuessing;
 use muster_domain::revocations::Revocations;
 use muster_gateway::metrics::GatewayMetrics;
@@ -65,6 +66,8 @@ pub struct Telemetry {
     pub custom_prefix: String,
     /// Requests for direct conversations under way.
     pub direct_requests: Arc<DirectRequests>,
+    /// Notifications about friendships under way.
+    pub friend_notices: Arc<FriendNotices>,
     /// Memory of wrong passwords.
     pub guessing: Arc<SharedGuessing>,
     /// Shares of client addresses of what all share.

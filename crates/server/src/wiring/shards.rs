@@ -99,6 +99,7 @@ fn app_factory(shared: Shared, game: Game, metrics: Arc<ApiMetrics>) -> AppFacto
                 barred: shared.barred,
                 requests: RefCell::new(Rates::new(user_requests(&shared.config), USERS_TRACKED_MAX)),
                 direct_requests: shared.direct_requests,
+                friend_notices: shared.friend_notices,
                 live,
                 live_rules: live_rules(&shared.config),
                 metrics,

@@ -25,7 +25,7 @@ fn write(update: &MultiUpdate, now: Timestamp) -> KeyedWrite {
 fn outcomes_come_back_as_they_were() {
     let update = update();
     let check = |outcome: Result<MultiOutcome, StoreError>, expect: &str| {
-        let stored = encode(&outcome, &update).unwrap();
+        let stored = update.encode(&outcome).unwrap();
         assert_eq!(stored, expect);
         let write = write(&update, Timestamp::EPOCH);
         let known = KnownWrite { fingerprint: &write.fingerprint, format: FORMAT, outcome: &stored };
@@ -47,7 +47,7 @@ fn outcomes_come_back_as_they_were() {
     for failure in
         [StoreError::Unavailable("away".into()), StoreError::Internal("damaged".into()), StoreError::Diverged]
     {
-        assert_eq!(encode(&Err(failure), &update), None);
+        assert_eq!(update.encode(&Err(failure)), None);
     }
 }
 

@@ -36,6 +36,10 @@ macro_rules! user_columns {
          facebook_instant_game_id, google_id, gamecenter_id, steam_id, apple_id, edge_count, create_time, update_time"
     };
 }
+pub(super) use user_columns;
+
+/// Number of these columns.
+pub(super) const USER_COLUMNS_LEN: usize = 17;
 
 const LOGIN_BY_DEVICE: &str =
     concat!("SELECT ", login_columns!(), ", false FROM user_device d JOIN users u ON u.id = d.user_id WHERE d.id = $1");
@@ -463,7 +467,7 @@ fn account(row: &Row) -> PgResult<Account> {
 }
 
 /// Reads a user from the columns of `user_columns!`.
-fn user(row: &Row) -> PgResult<User> {
+pub(super) fn user(row: &Row) -> PgResult<User> {
     Ok(User {
         id: Some(UserId(row.try_get(0)?)),
         username: row.try_get(1)?,

@@ -4,7 +4,6 @@ use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::keyed_writes::{END_TICK, KeyedWriteStore, LatestWrite};
-use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::store::StoreError;
 use muster_domain::time::Timestamp;
 use tokio_postgres::Row;
@@ -14,7 +13,7 @@ use super::fault::{self, Fault};
 use super::job_epochs::{Removal, removal};
 use super::pool::PooledConnection;
 use super::values::Moment;
-use crate::keyed_writes::{FORMAT, KeyedWrite, KnownWrite, encode};
+use crate::keyed_writes::{FORMAT, KeyedRequest, KeyedWrite, KnownWrite};
 
 /// Inserts the key, unless the write that it follows is missing. A transaction that finds the key taken waits here
 /// until the transaction that took it has ended.
@@ -86,12 +85,12 @@ fn latest_write(row: &Row) -> Result<(Uuid, LatestWrite), tokio_postgres::Error>
 ///
 /// The outer error means that the outcome could not be found or kept, and the transaction fails. The inner result is
 /// the outcome. A refusal is an outcome too: it is kept, and the changes that `work` made before it are undone.
-pub(super) async fn once(
+pub(super) async fn once<Request: KeyedRequest>(
     connection: &PooledConnection,
     write: &KeyedWrite,
-    update: &MultiUpdate,
-    work: impl Future<Output = Result<MultiOutcome, Fault>>,
-) -> Result<Result<MultiOutcome, StoreError>, Fault> {
+    request: &Request,
+    work: impl Future<Output = Result<Request::Outcome, Fault>>,
+) -> Result<Result<Request::Outcome, StoreError>, Fault> {
     let (match_id, tick, ordinal) = (write.key.match_id, write.key.tick, i64::from(write.key.ordinal));
     let (after_tick, after_ordinal) = write.key.after.map(|(tick, ordinal)| (tick, i64::from(ordinal))).unzip();
     let claim: super::Values<'_> = &[
@@ -116,7 +115,7 @@ pub(super) async fn once(
             return Err(Fault::Overtaken);
         };
         let known = KnownWrite { fingerprint: row.try_get(0)?, format: row.try_get(1)?, outcome: row.try_get(2)? };
-        return Ok(write.outcome(known, update)?);
+        return Ok(write.outcome(known, request)?);
     }
     connection.control("SAVEPOINT effect").await?;
     let outcome = match work.await {
@@ -124,7 +123,7 @@ pub(super) async fn once(
         Err(fault) if fault.is_transient() => return Err(fault),
         Err(fault) => Err(fault.into_store_error()),
     };
-    let Some(kept) = encode(&outcome, update) else { return outcome.map(Ok).map_err(Fault::Rule) };
+    let Some(kept) = request.encode(&outcome) else { return outcome.map(Ok).map_err(Fault::Rule) };
     if outcome.is_err() {
         connection.control("ROLLBACK TO SAVEPOINT effect").await?;
     }

@@ -10,6 +10,7 @@ mod connect;
 mod deletion;
 mod export;
 mod fault;
+pub(crate) mod friends;
 mod game_role;
 mod job_epochs;
 mod keyed_writes;

@@ -6,9 +6,11 @@ use muster_domain::ports::PortFuture;
 use muster_domain::ports::notifications::{Notification, NotificationPosition, NotificationStore, NotificationUpdate};
 use muster_domain::{NotificationId, Timestamp, UserId};
 use tokio_postgres::Row;
+use uuid::Uuid;
 
 use super::PostgresStore;
 use super::fault::{Fault, is_missing_owner, translate};
+use super::pool::PooledConnection;
 use super::values::Moment;
 use crate::{limits, messages};
 
@@ -20,6 +22,9 @@ pub(crate) const LIST: &str = "SELECT id, user_id, subject, content::text, code,
      FROM notification WHERE user_id = $1 AND (create_time, id) > ($2, $3) ORDER BY create_time, id LIMIT $4";
 pub(crate) const IS_NOTIFIED: &str = "SELECT EXISTS (SELECT FROM notification \
      WHERE user_id = $1 AND create_time > $2 AND sender_id = $3 AND code = $4)";
+const NOTIFIED: &str = "SELECT due.user_id, due.code FROM unnest($1::uuid[], $2::int2[]) AS due (user_id, code) \
+     WHERE EXISTS (SELECT FROM notification AS known WHERE known.user_id = due.user_id AND known.create_time > $3 \
+     AND known.sender_id = $4 AND known.code = due.code)";
 const DELETE: &str = "DELETE FROM notification WHERE id = ANY ($1) AND user_id = coalesce($2::uuid, user_id)";
 pub(crate) const GET: &str = "SELECT id, user_id, subject, content::text, code, sender_id, create_time \
      FROM notification WHERE id = ANY ($1) AND user_id = coalesce($2::uuid, user_id)";
@@ -32,22 +37,11 @@ impl NotificationStore for PostgresStore {
     fn save_notifications<'a>(&'a self, notifications: &'a [Notification]) -> PortFuture<'a, ()> {
         Box::pin(async move {
             notifications.iter().try_for_each(limits::notification)?;
-            let each = || notifications.iter();
-            let ids: Vec<_> = each().map(|each| each.id.0).collect();
-            let receivers: Vec<_> = each().map(|each| each.user_id.0).collect();
-            let subjects: Vec<&str> = each().map(|each| each.subject.as_str()).collect();
-            let contents: Vec<&str> = each().map(|each| each.content.as_str()).collect();
-            let codes: Vec<i16> = each().map(|each| each.code).collect();
-            let senders: Vec<_> = each().map(|each| each.sender_id.0).collect();
-            let times: Vec<Moment> = each().map(|each| Moment(each.create_time)).collect();
-            let values: super::Values<'_> = &[&ids, &receivers, &subjects, &contents, &codes, &senders, &times];
-            let insert = async || match self.query_once(INSERT, values).await {
-                Err(Fault::Database(error)) if is_missing_owner(&error) => {
-                    Err(Fault::Rule(messages::missing_user("receiver of a notification")))
-                }
-                rows => rows.map(|_| ()),
-            };
-            self.attempts(insert).await
+            self.attempts(async || {
+                let connection = self.pool.shared().await?;
+                insert(&connection, notifications).await
+            })
+            .await
         })
     }
 
@@ -113,6 +107,38 @@ impl NotificationStore for PostgresStore {
             self.query(UPDATE, &[&ids, &subjects, &contents, &senders]).await.map(|_| ())
         })
     }
+}
+
+/// Stores notifications inside the caller's transaction, or as one of their own.
+pub(super) async fn insert(connection: &PooledConnection, notifications: &[Notification]) -> Result<(), Fault> {
+    let each = || notifications.iter();
+    let ids: Vec<_> = each().map(|each| each.id.0).collect();
+    let receivers: Vec<_> = each().map(|each| each.user_id.0).collect();
+    let subjects: Vec<&str> = each().map(|each| each.subject.as_str()).collect();
+    let contents: Vec<&str> = each().map(|each| each.content.as_str()).collect();
+    let codes: Vec<i16> = each().map(|each| each.code).collect();
+    let senders: Vec<_> = each().map(|each| each.sender_id.0).collect();
+    let times: Vec<Moment> = each().map(|each| Moment(each.create_time)).collect();
+    let values: super::Values<'_> = &[&ids, &receivers, &subjects, &contents, &codes, &senders, &times];
+    match connection.query(INSERT, values).await {
+        Err(Fault::Database(error)) if is_missing_owner(&error) => {
+            Err(Fault::Rule(messages::missing_user("receiver of a notification")))
+        }
+        rows => rows.map(|_| ()),
+    }
+}
+
+/// Receivers and codes of those of these notifications, all by one sender, whose receivers have one of the same code by
+/// the same sender that is later than `since`.
+pub(super) async fn notified(
+    connection: &PooledConnection,
+    due: impl Iterator<Item = &Notification> + Clone,
+    since: Timestamp,
+) -> Result<Vec<(UserId, i16)>, Fault> {
+    let Some(sender_id) = due.clone().next().map(|first| first.sender_id.0) else { return Ok(Vec::new()) };
+    let (receivers, codes): (Vec<Uuid>, Vec<i16>) = due.map(|each| (each.user_id.0, each.code)).unzip();
+    let rows = connection.query(NOTIFIED, &[&receivers, &codes, &Moment(since), &sender_id]).await?;
+    rows.iter().map(|row| Ok((UserId(row.try_get(0)?), row.try_get(1)?))).collect()
 }
 
 /// Reads a notification from the columns of [`LIST`].

@@ -30,9 +30,19 @@ const INSERT_CUSTOM_USER: &str =
 const INSERT_EMAIL_USER: &str =
     "INSERT INTO users (id, username, create_time, update_time, email, password) VALUES (?1, ?2, ?3, ?3, ?4, ?5)";
 const INSERT_DEVICE: &str = "INSERT INTO user_device (id, user_id) VALUES (?1, ?2)";
-const USER_COLUMNS: &str = "id, username, display_name, avatar_url, lang_tag, location, timezone, metadata, \
-                            facebook_id, facebook_instant_game_id, google_id, gamecenter_id, steam_id, apple_id, \
-                            edge_count, create_time, update_time";
+/// The columns of a [`User`], from table `users`.
+macro_rules! user_columns {
+    () => {
+        "id, username, display_name, avatar_url, lang_tag, location, timezone, metadata, facebook_id, \
+         facebook_instant_game_id, google_id, gamecenter_id, steam_id, apple_id, edge_count, create_time, update_time"
+    };
+}
+pub(super) use user_columns;
+
+const USER_COLUMNS: &str = user_columns!();
+
+/// Number of these columns.
+pub(super) const USER_COLUMNS_LEN: usize = 17;
 const USER_IDS: &str = "SELECT id FROM users WHERE id > ?1 ORDER BY id LIMIT ?2";
 const LAST_USER_ID: &str = "SELECT id FROM users ORDER BY id DESC LIMIT 1";
 /// The first condition is the one of the index, which holds banned accounts alone.
@@ -424,7 +434,7 @@ fn users(connection: &Connection, query: &UserQuery) -> Result<Vec<User>> {
 }
 
 /// Reads a user from the columns of [`USER_COLUMNS`].
-fn user(row: &Row<'_>) -> rusqlite::Result<User> {
+pub(super) fn user(row: &Row<'_>) -> rusqlite::Result<User> {
     Ok(User {
         id: Some(UserId(row.get(0)?)),
         username: row.get(1)?,

@@ -4,7 +4,6 @@ use muster_domain::ids::Uuid;
 use muster_domain::ports::PortFuture;
 use muster_domain::ports::job_epochs::JobEpoch;
 use muster_domain::ports::keyed_writes::{END_TICK, KeyedWriteStore, LatestWrite};
-use muster_domain::ports::multi_update::{MultiOutcome, MultiUpdate};
 use muster_domain::ports::store::StoreError;
 use muster_domain::time::Timestamp;
 use rusqlite::{Connection, Row};
@@ -13,7 +12,7 @@ use super::SqliteStore;
 use super::error::translate;
 use super::job_epochs::take_job_epoch;
 use super::sql::{Result, execute, exists, one, statement};
-use crate::keyed_writes::{FORMAT, KeyedWrite, KnownWrite, encode};
+use crate::keyed_writes::{FORMAT, KeyedRequest, KeyedWrite, KnownWrite};
 
 const KNOWN: &str = "SELECT fingerprint, format, outcome FROM muster_effect \
      WHERE match_id = ?1 AND tick = ?2 AND ordinal = ?3";
@@ -84,17 +83,17 @@ pub(super) fn latest_write(row: &Row<'_>) -> rusqlite::Result<(Uuid, LatestWrite
 ///
 /// The outer error means that the outcome could not be found or kept, and the transaction fails. The inner result is
 /// the outcome. A refusal is an outcome too: it is kept, and the changes that `work` made before it are undone.
-pub(super) fn once(
+pub(super) fn once<Request: KeyedRequest>(
     connection: &Connection,
     write: &KeyedWrite,
-    update: &MultiUpdate,
-    work: impl FnOnce() -> Result<MultiOutcome>,
-) -> Result<std::result::Result<MultiOutcome, StoreError>> {
+    request: &Request,
+    work: impl FnOnce() -> Result<Request::Outcome>,
+) -> Result<std::result::Result<Request::Outcome, StoreError>> {
     let key = (write.key.match_id, write.key.tick, write.key.ordinal);
     let known =
         |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, i16>(1)?, row.get::<_, String>(2)?));
     if let Some((fingerprint, format, outcome)) = one(connection, KNOWN, key, known)? {
-        return write.outcome(KnownWrite { fingerprint: &fingerprint, format, outcome: &outcome }, update);
+        return write.outcome(KnownWrite { fingerprint: &fingerprint, format, outcome: &outcome }, request);
     }
     if let Some((tick, ordinal)) = write.key.after
         && !exists(connection, HAS_FROM, (write.key.match_id, tick, ordinal))?
@@ -107,7 +106,7 @@ pub(super) fn once(
         execute(connection, "ROLLBACK TO effect", ())?;
     }
     execute(connection, "RELEASE effect", ())?;
-    let Some(kept) = encode(&outcome, update) else { return outcome.map(Ok) };
+    let Some(kept) = request.encode(&outcome) else { return outcome.map(Ok) };
     let (match_id, tick, ordinal) = key;
     let values = (match_id, tick, ordinal, write.fingerprint, FORMAT, kept, write.now.0);
     execute(connection, KEEP, values)?;

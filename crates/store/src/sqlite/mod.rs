@@ -11,6 +11,7 @@ mod deletion;
 mod dialect;
 mod error;
 mod export;
+pub(crate) mod friends;
 mod guest;
 mod job;
 mod job_epochs;

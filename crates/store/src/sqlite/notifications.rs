@@ -50,10 +50,7 @@ impl NotificationStore for SqliteStore {
     }
 
     fn is_notified(&self, user_id: UserId, sender_id: UserId, code: i16, since: Timestamp) -> PortFuture<'_, bool> {
-        Box::pin(self.read(move |connection| {
-            let values = (user_id.0, since.0, sender_id.0, code);
-            statement(connection, IS_NOTIFIED)?.query_row(values, |row| row.get(0)).map_err(translate)
-        }))
+        Box::pin(self.read(move |connection| is_notified(connection, user_id, (sender_id, code), since)))
     }
 
     fn delete_notifications<'a>(&'a self, user_id: Option<UserId>, ids: &'a [NotificationId]) -> PortFuture<'a, ()> {
@@ -101,7 +98,18 @@ impl NotificationStore for SqliteStore {
     }
 }
 
-fn insert(connection: &Connection, notification: &Notification) -> Result<()> {
+/// See [`NotificationStore::is_notified`].
+pub(super) fn is_notified(
+    connection: &Connection,
+    user_id: UserId,
+    (sender_id, code): (UserId, i16),
+    since: Timestamp,
+) -> Result<bool> {
+    let values = (user_id.0, since.0, sender_id.0, code);
+    statement(connection, IS_NOTIFIED)?.query_row(values, |row| row.get(0)).map_err(translate)
+}
+
+pub(super) fn insert(connection: &Connection, notification: &Notification) -> Result<()> {
     let Notification { id, user_id, subject, content, code, sender_id, create_time, .. } = notification;
     let values = (id.0, user_id.0, subject, content, code, sender_id.0, create_time.0);
     match statement(connection, INSERT)?.execute(values) {

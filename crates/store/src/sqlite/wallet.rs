@@ -72,7 +72,7 @@ pub(super) fn change(connection: &Connection, update: &WalletUpdate, now: Timest
 
 /// The members of two JSON objects in one. Members of `added` replace those of the same name. Values keep their
 /// spelling.
-fn merged(metadata: &str, added: &str) -> Result<String> {
+pub(super) fn merged(metadata: &str, added: &str) -> Result<String> {
     let parse = |json| serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(json);
     let both = || {
         let mut members = parse(metadata)?;

@@ -81,7 +81,7 @@ pub(super) fn on_postgres(test: impl AsyncFnOnce(&Fixture)) {
 
 /// Quotas that tests can reach.
 pub(super) fn quotas() -> Quotas {
-    Quotas::new([40, 1 << 20, 30, 2_000])
+    Quotas::new([40, 1 << 20, 30, 2_000, 5])
 }
 
 pub(crate) fn runtime() -> tokio::runtime::Runtime {

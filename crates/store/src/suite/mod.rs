@@ -9,6 +9,7 @@ mod deletion;
 pub(crate) mod dialect;
 pub(crate) mod fixture;
 mod folders;
+mod friends;
 mod keyed_writes;
 mod notifications;
 mod power;
@@ -75,6 +76,18 @@ suite! {
         reads_changes_and_deletes_whosever
         knows_who_was_notified_lately
         finds_notifications_along_an_index
+    }
+    friends {
+        edges_and_counts_follow_every_change
+        metadata_is_of_one_s_own_edge
+        whoever_is_named_twice_changes_once
+        are_notified_in_the_same_transaction
+        are_as_many_as_may_be
+        changes_of_both_at_once_agree
+        lists_every_friend_once_over_pages
+        lists_the_friends_of_friends
+        changes_with_a_key_happen_once
+        are_found_along_an_index
     }
     races {
         one_of_many_first_logins_creates

@@ -79,13 +79,17 @@ macro_rules! operation_table { ($expand:ident) => { $expand! {
     UnlinkSteam: Session, missing, AccountSteam => Empty, [Post "/v2/account/unlink/steam" Whole];
 
     // ---- Friends ----
-    ListFriends: Session, missing, ListFriendsRequest => FriendList, [Get "/v2/friend" Absent];
-    ListFriendsOfFriends: Session, missing, ListFriendsOfFriendsRequest => FriendsOfFriendsList, [
+    ListFriends: Session, friends::list, ListFriendsRequest => FriendList, [Get "/v2/friend" Absent],
+        better "a cursor of another listing is refused with 3";
+    ListFriendsOfFriends: Session, friends::list_of_friends, ListFriendsOfFriendsRequest => FriendsOfFriendsList, [
         Get "/v2/friend/friends" Absent
-    ];
-    AddFriends: Session, missing, AddFriendsRequest => Empty, [Post "/v2/friend" Absent];
-    DeleteFriends: Session, missing, DeleteFriendsRequest => Empty, [Delete "/v2/friend" Absent];
-    BlockFriends: Session, missing, BlockFriendsRequest => Empty, [Post "/v2/friend/block" Absent];
+    ],
+        better "pages go on behind the first friend; a cursor of another player is refused with 3";
+    AddFriends: Session, friends::add, AddFriendsRequest => Empty, [Post "/v2/friend" Absent],
+        better "metadata that is no JSON object is refused with 3; nobody can be flooded with notifications";
+    DeleteFriends: Session, friends::delete, DeleteFriendsRequest => Empty, [Delete "/v2/friend" Absent],
+        better "nobody can be flooded with notifications";
+    BlockFriends: Session, friends::block, BlockFriendsRequest => Empty, [Post "/v2/friend/block" Absent];
     ImportFacebookFriends: Session, missing, ImportFacebookFriendsRequest => Empty, [
         Post "/v2/friend/facebook" Field("account")
     ];

@@ -32,7 +32,7 @@ fn every_function_of_the_host_and_of_the_original_is_there() {
     let in_lua = in_lua.filter(|name| !name.starts_with("register_")).count();
     // Besides, `nk` has a second name for one function, and two functions for bytes.
     assert_eq!(there.len(), in_lua + 3);
-    assert_eq!(thrown("nk.friendsList('x')"), "12 nk.friendsList is not available on this server yet.");
+    assert_eq!(thrown("nk.groupsList('x')"), "12 nk.groupsList is not available on this server yet.");
 }
 
 /// The names of the methods of an interface in the declarations, where several blocks may make up one interface.

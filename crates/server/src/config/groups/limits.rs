@@ -79,6 +79,9 @@ honoured! {
         user_messages_per_day: u64 = "20000", at_least(0), Origin::Ours;
         /// Largest number of bytes that the contents of these messages may have together.
         user_message_bytes_per_day: u64 = "16777216", at_least(0), Origin::Ours;
+        /// Largest number of friends, requests and blocked users of one user together when the user adds or blocks
+        /// another, and largest number of requests that wait for one user. Game code is not limited.
+        user_friends: u64 = "10000", at_least(0), Origin::Ours;
         /// Largest number of bytes of answers that one connection has asked for and not read; a further answer is
         /// refused. Answers below 16,384 bytes are not counted, and a single answer may be larger. 0 is no limit; so it
         /// is for each of the next.

@@ -6,6 +6,7 @@ pub mod chat;
 pub mod cluster;
 pub mod console;
 pub mod database;
+pub mod friends;
 pub mod general;
 pub mod leaderboard;
 pub mod limits;
@@ -45,6 +46,7 @@ pub const GROUPS: &[Group] = &[
     Group { title: "Accounts", keys: &[account::Account::KEYS, account::Failures::KEYS] },
     Group { title: "Limits", keys: &[limits::Limits::KEYS] },
     Group { title: "Chat", keys: &[chat::Chat::KEYS] },
+    Group { title: "Friends", keys: &[friends::Friends::KEYS] },
     Group { title: "Live plane", keys: &[live::Live::KEYS, tracker::OTHERS] },
     Group { title: "Cluster", keys: &[cluster::Cluster::KEYS] },
     Group { title: "Logs", keys: &[logger::Logger::KEYS, logger::OTHERS] },

@@ -66,4 +66,21 @@ pub(in super::super) const ADDRESSES: &[Metric<Telemetry>] = &[
     gauge("direct_request_senders", "Senders of requests for direct conversations that are remembered.", |all| {
         all.direct_requests.counters().senders as f64
     }),
+    counters(
+        "friend_notice_unsent_count",
+        "reason",
+        "Notifications about friendships that were not sent, by reason.",
+        |all| {
+            let notices = all.friend_notices.counters();
+            [("limited", notices.unsent_limited), ("pending", notices.unsent_pending)].into_iter().collect()
+        },
+    ),
+    counter(
+        "friend_notice_evicted_count",
+        "Users who changed friendships and were forgotten because there were too many.",
+        |all| all.friend_notices.counters().evicted,
+    ),
+    gauge("friend_notice_senders", "Users who changed friendships lately and are remembered.", |all| {
+        all.friend_notices.counters().senders as f64
+    }),
 ];
