@@ -110,11 +110,12 @@ pub fn median(runs: &[Vec<AttackRow>]) -> Vec<AttackRow> {
 }
 
 /// Names of the columns for people.
-pub const COLUMNS: [&str; 11] = [
+pub const COLUMNS: [&str; 12] = [
     "part",
     "ping p99 ms",
     "ratio",
     "request p99 ms",
+    "sign-in p99 ms",
     "closes",
     "limits",
     "errors",
@@ -141,6 +142,7 @@ impl AttackRow {
             figure(self.ping_p99_ms),
             figure(self.ratio_to_quiet_p99),
             figure(self.request_p99_ms),
+            figure(self.sign_in_p99_ms),
             self.honest_closes.to_string(),
             self.honest_limits.to_string(),
             self.honest_errors.to_string(),
@@ -175,7 +177,7 @@ mod tests {
         let rows = run(20, 1);
         assert_eq!((rows[0].ratio_to_quiet_p99, rows[1].ratio_to_quiet_p99.map(f64::round)), (Some(1.0), Some(2.0)));
         assert_eq!(rows[1].attacker_refused, 12);
-        assert_eq!(rows[1].cells()[7..], ["1 of 9", "-", "20", "12 (7 x status 429; 5 x error 8)"]);
+        assert_eq!(rows[1].cells()[8..], ["1 of 9", "-", "20", "12 (7 x status 429; 5 x error 8)"]);
     }
 
     #[test]
