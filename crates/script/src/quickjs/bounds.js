@@ -1,8 +1,9 @@
 // Bounds for builtins of JavaScript. QuickJS cannot interrupt a builtin written in C while it runs. A builtin whose
 // work grows with a length that costs nothing to claim checks the length first; the work of all others is bounded by
-// the machine's memory. QuickJS looks at the time after a fixed number of steps, however long each step is. So builtins
-// that work on much data count the data, and call `look` to look at the time when it has become enough. Game code may
-// replace every builtin, so the functions below use none by its global name once the modules run, nor iterate arrays.
+// the machine's memory. QuickJS looks at the time when the clock rings (`alarm.rs`), and only between steps. Builtins
+// that call others on much data count the data besides, and call `look` to look at the time when it has become enough.
+// Game code may replace every builtin, so the functions below use none by its global name once the modules run, nor
+// iterate arrays.
 ((look) => {
   "use strict";
   // Limit on the places of an array or array-like object. A machine's memory holds no more real elements.

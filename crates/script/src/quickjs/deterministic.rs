@@ -37,7 +37,8 @@ mod tests {
             let fraction = Function::new(ctx.clone(), || 0.5).unwrap();
             ctx.eval::<Function<'_>, _>(BUILTINS).unwrap().call::<_, ()>((now, fraction)).unwrap();
             let script = "[
-                Date.now(), +new Date(), +new (class extends Date {})(), +Reflect.construct(new Date(0).constructor, []),
+                Date.now(), +new Date(), +new (class extends Date {})(),
+                +Reflect.construct(new Date(0).constructor, []),
                 Date() === new Date(1000).toString(), performance.now(), performance.timeOrigin, Math.random(),
                 typeof WeakRef, typeof FinalizationRegistry, Object.keys(performance).join(),
             ].join(' ')";

@@ -7,6 +7,7 @@ mod calls;
 mod depth;
 mod habits;
 mod host;
+mod hostile;
 mod imports;
 mod languages;
 mod matches;

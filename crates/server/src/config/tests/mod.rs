@@ -2,6 +2,7 @@
 
 mod faults;
 mod files;
+mod fuzz;
 mod layers;
 mod secrets;
 mod table;
