@@ -10,6 +10,7 @@ use muster_live::plane::{Audience, JoinOptions, Publish, Recall, Recalled};
 use muster_live::stream::mode;
 use muster_live::{Delivery, Millis, Place, StreamKey};
 
+use super::faults::Fault;
 use super::world::{OpenRequest, World};
 use crate::frames::{KEPT, Say};
 use crate::scenario::Who;
@@ -39,12 +40,13 @@ pub(super) struct History {
 }
 
 impl History {
-    /// Runs of every third seed speak in the chat.
-    pub(super) fn of_seed(seed: u64) -> Self {
+    /// Runs of every third seed speak in the chat, unless a bug is planted that has nothing to do with it.
+    pub(super) fn of_seed(seed: u64, fault: Option<Fault>) -> Self {
+        let is_about_chat = matches!(fault, None | Some(Fault::LoseHistory | Fault::HearAgain));
         let mut rng = Rng::with_seed(seed ^ 0xC4A7);
         let subject = Uuid::from_u128(rng.u128(..));
         let stream = StreamKey::new(mode::CHANNEL, subject, Uuid::nil(), KEPT);
-        Self { has_some: seed % 3 == 1, rng, stream, messages: Vec::new(), asked: Vec::new() }
+        Self { has_some: is_about_chat && seed % 3 == 1, rng, stream, messages: Vec::new(), asked: Vec::new() }
     }
 
     /// Notes that a session is gone, leaves the chat, or moves: what has not arrived may not reach the session.

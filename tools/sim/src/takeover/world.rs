@@ -217,7 +217,7 @@ impl World {
             recovery: Recovery::default(),
             matches: Matches::default(),
             tallies,
-            history: History::of_seed(seed),
+            history: History::of_seed(seed, fault),
             closing: Vec::new(),
             is_merged,
             is_kept_often: seed % 8 == 7,
