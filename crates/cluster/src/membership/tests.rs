@@ -3,12 +3,12 @@
 
 use bytes::Bytes;
 use muster_live::place::{NODES_MAX, PARTITIONS, Partition, Place};
-
 use muster_testenv::fuzz::Fuzz;
 
 use super::*;
 use crate::bus::Probe;
 use crate::registry::{Entry, RegistryEvent, Revision};
+use crate::seal::SealUse;
 
 fn node(number: NodeNumber, weight: u32) -> Node {
     Node {
