@@ -4,7 +4,7 @@
 // that call others on much data count the data besides, and call `look` to look at the time when it has become enough.
 // Game code may replace every builtin, so the functions below use none by its global name once the modules run, nor
 // iterate arrays.
-((look) => {
+((look, isDeeper) => {
   "use strict";
   // Limit on the places of an array or array-like object. A machine's memory holds no more real elements.
   const PLACES_MAX = 4_194_304;
@@ -20,6 +20,9 @@
   const COMPARISONS_MAX = 1_000_000_000;
   // Limit on the characters of all replacements of matches together.
   const EXPANSION_MAX = 268_435_456;
+  // Limit on the brackets within each other of a text in JSON. For each bracket that it writes, QuickJS compares the
+  // object with all around it.
+  const JSON_DEPTH_MAX = 2_000;
   // Number of characters and places worked on, after which the time is looked at.
   const WORK_MAX = 1_000_000;
 
@@ -494,9 +497,15 @@
     }
     return error;
   };
+  const shallow = (text) => {
+    if (text.length > JSON_DEPTH_MAX && isDeeper(text, JSON_DEPTH_MAX)) {
+      throw new RangeErrorOfHost(`parse: the text has more than ${JSON_DEPTH_MAX} brackets within each other`);
+    }
+  };
   const written = {
     parse(text, reviver) {
       if (reviver === undefined && typeof text === "string" && (worked += text.length) < WORK_MAX) {
+        shallow(text);
         try {
           return parse(text);
         } catch (error) {
@@ -508,6 +517,7 @@
       }
       const asked = asText(text);
       short(asked, "parse");
+      shallow(asked);
       work(asked);
       const answer = reviver === undefined ? parse(asked) : parse(asked, reviver);
       work(answer);

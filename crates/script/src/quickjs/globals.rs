@@ -1,9 +1,10 @@
 //! Global objects of a context besides those of ECMAScript: bounded builtins, and `nkruntime` with the codes of errors.
 
 use muster_wire::code::Code;
-use rquickjs::{Array, Ctx, Function, Object, Result};
+use rquickjs::{Array, Ctx, Function, Object, Result, String as JsString};
 
 use super::host::Means;
+use super::values::text;
 
 /// Script that lets objects have properties of their own whose names a frozen prototype has. By the language an
 /// assignment fails where a prototype has a read-only property of the name, which breaks code that compilers make: the
@@ -123,7 +124,7 @@ const CODES: [(&str, Code); 16] = [
 pub(super) fn add<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<()> {
     let means = means.clone();
     let look = Function::new(ctx.clone(), move |ctx: Ctx<'js>| means.take_a_step(&ctx))?;
-    ctx.eval::<Function<'js>, _>(BOUNDS)?.call::<_, ()>((look,))?;
+    ctx.eval::<Function<'js>, _>(BOUNDS)?.call::<_, ()>((look, Function::new(ctx.clone(), is_deeper)?))?;
     let (runtime, codes) = (Object::new(ctx.clone())?, Object::new(ctx.clone())?);
     for (name, code) in CODES {
         codes.set(name, f64::from(code.number()))?;
@@ -131,6 +132,26 @@ pub(super) fn add<'js>(ctx: &Ctx<'js>, means: &Means) -> Result<()> {
     runtime.set("Codes", codes)?;
     runtime.set("SystemUserId", "00000000-0000-0000-0000-000000000000")?;
     ctx.globals().set("nkruntime", runtime)
+}
+
+/// Whether a text in JSON has more brackets within each other than a limit.
+#[expect(clippy::needless_pass_by_value, reason = "as the engine calls it")]
+fn is_deeper(json: JsString<'_>, limit: usize) -> Result<bool> {
+    let (mut depth, mut is_in_text, mut is_escaped) = (0_usize, false, false);
+    for byte in text(&json)?.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_in_text,
+            b'"' => is_in_text = !is_in_text,
+            b'[' | b'{' if !is_in_text => depth += 1,
+            b']' | b'}' if !is_in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > limit {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Adds `console`, which writes to the log, see [`CONSOLE`].

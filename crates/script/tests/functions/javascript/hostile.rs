@@ -96,6 +96,21 @@ fn objects_that_change_while_the_host_reads_them_are_read_once() {
     }
 }
 
+/// Whoever calls a function that writes what it read can hold its shard no longer than for a text as long that is flat.
+#[test]
+fn texts_of_players_have_few_brackets_within_each_other() {
+    let echo = "return JSON.stringify(JSON.parse(payload));";
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let among_others = |depth: usize| format!(r#"[["a\"[[","{{"],{{"b":{}}}]"#, nested(depth));
+    for fine in [nested(2_000), among_others(1_998), format!("[{}]", vec!["[]"; 5_000].join(","))] {
+        assert_eq!(answer(echo, &fine), Ok(fine));
+    }
+    for deep in [nested(2_001), among_others(1_999), nested(100_000), "{\"a\":".repeat(50_000)] {
+        let (_, told) = answer(echo, &deep).unwrap_err();
+        assert!(told.contains("more than 2000 brackets within each other"), "{told}");
+    }
+}
+
 #[test]
 fn the_host_may_be_called_while_it_reads() {
     let body = "let n = 0;
