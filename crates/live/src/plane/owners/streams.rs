@@ -354,6 +354,13 @@ impl Owning<'_> {
 
     pub(crate) fn publish(&mut self, publish: &Publish) {
         let Publish { stream: key, payload, audience, delivery, sender } = publish;
+        match *delivery {
+            Delivery::Kept(number) if self.sessions.heard.is_retold(self.now, number) => return,
+            Delivery::Again { number, .. } => {
+                self.sessions.heard.note_retold(self.now, number, self.sessions.remembered_ms);
+            }
+            _ => {}
+        }
         let stream = self.streams.map.get(key);
         let is_allowed = sender.is_none_or(|sender| stream.is_some_and(|stream| stream.presences.contains(sender)));
         if !is_allowed {

@@ -20,6 +20,10 @@ pub(crate) struct Heard {
     /// The same numbers for look-ups, and the time until which they are looked up. There are none unless messages were
     /// told again lately.
     known: Option<(HashSet<u64, foldhash::fast::RandomState>, Millis)>,
+    /// Numbers of the messages that this place told again as an owner, and the time until which they are looked up. What
+    /// their authors publish later is not told: a session that has moved since would get it twice.
+    retold: HashSet<u64, foldhash::fast::RandomState>,
+    retold_until: Millis,
     /// The time up to which messages were forgotten although they were not old.
     forgotten_until: Option<Millis>,
     /// Number of messages that were left out because sessions had them, or may have had them.
@@ -64,6 +68,20 @@ impl Heard {
             return false;
         }
         self.note(now, number, remembered_ms)
+    }
+
+    /// Notes a message that this place tells again as an owner.
+    pub(crate) fn note_retold(&mut self, now: Millis, number: u64, remembered_ms: Millis) {
+        self.retold.insert(number);
+        self.retold_until = now + remembered_ms;
+    }
+
+    /// Whether this place told a message again as an owner.
+    pub(crate) fn is_retold(&mut self, now: Millis, number: u64) -> bool {
+        if self.retold_until < now {
+            self.retold.clear();
+        }
+        self.retold.contains(&number)
     }
 
     fn forget_old(&mut self, now: Millis, remembered_ms: Millis) {
