@@ -1,5 +1,5 @@
-//! What a node does not acknowledge while it has no way to its cluster: messages and changes that it could not tell to
-//! players on other nodes. On a node that has a way, each of these checks is the look at one flag.
+//! Refusals of a node that has no way to its cluster: messages and changes that it could not tell to players on other
+//! nodes are not acknowledged. On a node that has a way, each of these checks is the look at one flag.
 
 use muster_domain::{Error, ErrorKind, Result};
 use muster_live::plane::{Reply, Up};

@@ -15,8 +15,8 @@ const LEAF_MAX: usize = 63;
 /// Children of an inner node.
 const CHILDREN_MAX: usize = 64;
 
-/// Where a record stands. Records are in order of their score; among equal ones the subscore decides, and then the id of
-/// the owner. A board whose best score is the highest one is read from the end.
+/// Where a record stands. Records are in order of their score; among equal ones the subscore decides, and then the id
+/// of the owner. A board whose best score is the highest one is read from the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The score.
@@ -27,7 +27,7 @@ pub struct Place {
     pub owner: u128,
 }
 
-/// Which end of a board is its best.
+/// The end of a board that is its best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Best {
     /// The lowest score has the first rank.
@@ -65,7 +65,7 @@ struct Child {
     node: Node,
 }
 
-/// What became of a node that took a place.
+/// The result for a node that takes a place.
 enum Inserted {
     /// The place was there already.
     Present,

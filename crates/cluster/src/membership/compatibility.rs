@@ -19,7 +19,7 @@ pub struct Compatibility {
     pub database: u64,
     /// Whether the node keeps recovery data of parties, if the node tells it.
     pub recovers_parties: Option<bool>,
-    /// What the node does about seals, if the node tells it.
+    /// The use of seals by the node, if the node tells it.
     pub seals: Option<SealUse>,
 }
 

@@ -1,3 +1,5 @@
+//! Ranks beside a sorted list, and their memory.
+
 use std::collections::BTreeSet;
 
 use super::{Best, LEAF_MAX, Place, Ranks};

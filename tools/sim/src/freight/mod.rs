@@ -1,7 +1,7 @@
 //! Messages between shards of different nodes, from a seed: nodes join, are voted out and join again under other
 //! numbers, while shards of the others send to them. Some messages cannot be read where they arrive.
 //!
-//! What packs and unpacks batches, and what waits until a node is online, is the server's. The simulation replaces the
+//! The parts that pack and unpack batches, and that wait until a node is online, are the server's. The simulation replaces the
 //! links, which lose nothing, the membership, and the planes.
 
 mod faults;

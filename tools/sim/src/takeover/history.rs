@@ -1,5 +1,5 @@
-//! A chat whose messages the database keeps. A session that hears the chat when a message is kept gets the message, once,
-//! whatever nodes die: authors are told that a message was said as soon as it is kept.
+//! A chat whose messages the database keeps. A session that hears the chat when a message is kept gets the message,
+//! once, whatever nodes die: authors are told that a message was said as soon as it is kept.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -20,8 +20,8 @@ pub(crate) struct Heard {
     /// The same numbers for look-ups, and the time until which they are looked up. There are none unless messages were
     /// told again lately.
     known: Option<(HashSet<u64, foldhash::fast::RandomState>, Millis)>,
-    /// Numbers of the messages that this place told again as an owner, and the time until which they are looked up. What
-    /// their authors publish later is not told: a session that has moved since would get it twice.
+    /// Numbers of the messages that this place told again as an owner, and the time until which they are looked up.
+    /// Later publications of their authors are not told: a session that has moved since would get them twice.
     retold: HashSet<u64, foldhash::fast::RandomState>,
     retold_until: Millis,
     /// The time up to which messages were forgotten although they were not old.
