@@ -68,6 +68,7 @@ pub fn run_parts(summary: &mut Summary, parts: Parts, rest: &[String]) {
         summary.count_tests(counted.passed, counted.failed);
         summary.part("simulation", || simulation(&["--seeds", "200", "--fresh", "50"]));
         summary.part("simulation of links", || simulation(&["links", "--seeds", "500", "--fresh", "100"]));
+        summary.part("simulation of freight", || simulation(&["freight", "--seeds", "500", "--fresh", "100"]));
         summary.part("simulation of nodes", || simulation(&["nodes", "--seeds", "150", "--fresh", "50"]));
     }
     if parts != Parts::Rust {

@@ -1,8 +1,8 @@
 //! Messages between shards of different nodes, from a seed: nodes join, are voted out and join again under other
 //! numbers, while shards of the others send to them. Some messages cannot be read where they arrive.
 //!
-//! The parts that pack and unpack batches, and that wait until a node is online, are the server's. The simulation replaces the
-//! links, which lose nothing, the membership, and the planes.
+//! The parts that pack and unpack batches, and that wait until a node is online, are the server's. The simulation
+//! replaces the links, which lose nothing, the membership, and the planes.
 
 mod faults;
 mod world;

@@ -1,9 +1,9 @@
 //! `cargo xtask compare`: does the work tree cost more than an earlier revision?
 //!
 //! Both are built as for players, and the scenarios run in rounds: the earlier build, the later one, and the earlier
-//! one again, in an order that changes from round to round. The first and the third figure of a round show how far a build
-//! differs from itself on this machine; a ratio within that spread says nothing. The figure is the server's CPU time
-//! per operation (or its memory), which is steadier than rates and latencies.
+//! one again, in an order that changes from round to round. The first and the third figure of a round show how far a
+//! build differs from itself on this machine; a ratio within that spread says nothing. The figure is the server's CPU
+//! time per operation (or its memory), which is steadier than rates and latencies.
 
 mod builds;
 mod scenarios;
