@@ -159,7 +159,7 @@ impl Ranks {
 
     /// Up to `limit` records from a rank on, from better to worse.
     #[must_use]
-    pub fn from_rank(&self, rank: usize, limit: usize) -> Vec<Place> {
+    pub fn page(&self, rank: usize, limit: usize) -> Vec<Place> {
         let Some(index) = self.index_of(rank) else { return Vec::new() };
         match self.best {
             Best::Lowest => {

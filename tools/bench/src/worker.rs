@@ -49,7 +49,7 @@ impl Worker {
     fn new(plan: Plan, go: watch::Receiver<Option<Window>>, part: watch::Receiver<Part>) -> Self {
         let mut endpoints = Endpoints::new(plan.addresses.clone(), plan.worker, plan.cluster.is_cluster(plan.scenario));
         if plan.attacker.is_some() {
-            endpoints = endpoints.from_source(plan.attack.attack_address);
+            endpoints = endpoints.at_source(plan.attack.attack_address);
         }
         Self {
             endpoints,

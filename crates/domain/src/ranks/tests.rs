@@ -41,7 +41,7 @@ fn in_order(model: &BTreeSet<Place>, best: Best) -> Vec<Place> {
 fn assert_equal(ranks: &Ranks, model: &BTreeSet<Place>, best: Best, numbers: &mut Numbers) {
     let expected = in_order(model, best);
     assert_eq!(ranks.len(), expected.len());
-    assert_eq!(ranks.from_rank(1, usize::MAX), expected);
+    assert_eq!(ranks.page(1, usize::MAX), expected);
     for _ in 0..20 {
         let rank = usize::try_from(numbers.below(expected.len() as u64 + 2)).unwrap();
         let limit = usize::try_from(numbers.below(150)).unwrap();
@@ -49,7 +49,7 @@ fn assert_equal(ranks: &Ranks, model: &BTreeSet<Place>, best: Best, numbers: &mu
             Some(index) => expected.iter().skip(index).take(limit).copied().collect(),
             None => Vec::new(),
         };
-        assert_eq!(ranks.from_rank(rank, limit), window, "from {rank}, {limit}");
+        assert_eq!(ranks.page(rank, limit), window, "from {rank}, {limit}");
         let found = ranks.at(rank);
         assert_eq!(found, rank.checked_sub(1).and_then(|index| expected.get(index)).copied());
         assert_eq!(found.and_then(|place| ranks.rank(&place)), found.map(|_| rank));
@@ -89,7 +89,7 @@ fn ranks_are_those_of_a_sorted_list() {
         for gone in in_order(&model, best) {
             assert!(ranks.remove(&gone));
         }
-        assert!(ranks.is_empty() && ranks.at(1).is_none() && ranks.from_rank(1, 5).is_empty());
+        assert!(ranks.is_empty() && ranks.at(1).is_none() && ranks.page(1, 5).is_empty());
     }
 }
 
@@ -109,7 +109,7 @@ fn the_ends_of_the_range_have_their_order() {
     for place in expected.iter().rev() {
         assert!(ranks.insert(*place));
     }
-    assert_eq!(ranks.from_rank(1, 10), expected);
+    assert_eq!(ranks.page(1, 10), expected);
     assert!(!ranks.insert(expected[3]) && ranks.len() == expected.len());
 }
 

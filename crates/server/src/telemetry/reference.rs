@@ -109,7 +109,7 @@ pub fn markdown() -> String {
 
 /// The unit that a name tells; none where the metric is a number of what its sentence names.
 fn unit(name: &str) -> &'static str {
-    let units = name.split('_').filter_map(|word| match word {
+    let mut units = name.rsplit('_').filter_map(|word| match word {
         "ms" => Some("milliseconds"),
         "us" => Some("microseconds"),
         "seconds" => Some("seconds"),
@@ -117,5 +117,5 @@ fn unit(name: &str) -> &'static str {
         "percent" => Some("per cent"),
         _ => None,
     });
-    units.last().unwrap_or("-")
+    units.next().unwrap_or("-")
 }

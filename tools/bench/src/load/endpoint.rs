@@ -30,7 +30,7 @@ impl Endpoints {
     }
 
     /// Makes all connections come from one address.
-    pub fn from_source(mut self, source: Ipv4Addr) -> Self {
+    pub fn at_source(mut self, source: Ipv4Addr) -> Self {
         self.source = Some(source);
         self
     }

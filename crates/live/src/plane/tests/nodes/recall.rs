@@ -19,7 +19,7 @@ impl Cluster {
     fn recall(&mut self, stream: &StreamKey, numbers: std::ops::Range<u64>) -> usize {
         let asked = std::mem::take(&mut self.recalling);
         for (place, recall) in &asked {
-            assert_eq!(recall.streams, [stream.clone()]);
+            assert_eq!(recall.streams, std::slice::from_ref(stream));
             let recalled = |number: u64| Recalled {
                 stream: stream.clone(),
                 payload: Arc::new(Text(TEXTS[number as usize])),
