@@ -1,9 +1,8 @@
 // Bounds for builtins of JavaScript. QuickJS cannot interrupt a builtin written in C while it runs. A builtin whose
 // work grows with a length that costs nothing to claim checks the length first; the work of all others is bounded by
-// the machine's memory. QuickJS looks at the time when the clock rings (`alarm.rs`), and only between steps. Builtins
-// that call others on much data count the data besides, and call `look` to look at the time when it has become enough.
-// Game code may replace every builtin, so the functions below use none by its global name once the modules run, nor
-// iterate arrays.
+// the machine's memory. QuickJS looks at the time after a fixed number of steps, however long each step is. So builtins
+// that work on much data count the data, and call `look` to look at the time when it has become enough. Game code may
+// replace every builtin, so the functions below use none by its global name once the modules run, nor iterate arrays.
 ((look, isDeeper) => {
   "use strict";
   // Limit on the places of an array or array-like object. A machine's memory holds no more real elements.
@@ -22,7 +21,7 @@
   const EXPANSION_MAX = 268_435_456;
   // Limit on the brackets within each other of a text in JSON. For each bracket that it writes, QuickJS compares the
   // object with all around it.
-  const JSON_DEPTH_MAX = 2_000;
+  const JSON_DEPTH_MAX = 10_000;
   // Number of characters and places worked on, after which the time is looked at.
   const WORK_MAX = 1_000_000;
 

@@ -4,7 +4,6 @@
 //! runs on a native stack of its own, which is put aside while a call waits and when its slice of time is over. Calls
 //! take turns on that stack. Each match has a machine to itself.
 
-mod alarm;
 mod binary;
 mod call;
 mod compile;

@@ -12,7 +12,6 @@ use rquickjs::context::EvalOptions;
 use rquickjs::function::Args;
 use rquickjs::{Context, Ctx, Function, Module, Object, Persistent, Promise, Result, Runtime, Value as JsValue, qjs};
 
-use super::alarm::StepAlarm;
 use super::context::{Contexts, context_of};
 use super::errors::{self, place, raised, stack, thrown};
 use super::host::{Means, nk};
@@ -30,6 +29,7 @@ use crate::machine::budget::{Budget, LOADS_TOO_LONG, OVER, Step};
 use crate::machine::fiber::Fiber;
 use crate::machine::limits::Limits;
 use crate::machine::once::{Answers, OnceRun};
+use crate::process::clock::SliceAlarm;
 
 /// Bytes of a call's native stack that JavaScript may use. QuickJS keeps the frames of nested calls there: there is
 /// room for many thousand functions that call each other, and for some thousand callbacks of builtins.
@@ -64,6 +64,15 @@ pub(super) struct Engine {
     memory: Rc<Memory>,
     bytes_max: usize,
     is_spent: Cell<bool>,
+}
+
+/// An alarm that does nothing: QuickJS looks at the time every few thousand steps in any case.
+struct NoAlarm;
+
+impl SliceAlarm for NoAlarm {
+    fn ring(&self) {}
+
+    fn silence(&self) {}
 }
 
 /// A machine for functions and hooks.
@@ -111,8 +120,7 @@ impl Engine {
         let runtime = Runtime::new_with_alloc(MachineAllocator(memory.clone())).map_err(|error| unstarted(&error))?;
         let imports = Imports::default();
         runtime.set_loader(imports.clone(), imports.clone());
-        let alarm = Arc::<StepAlarm>::default();
-        let budget = Budget::watched(&host.process, alarm.clone());
+        let budget = Budget::watched(&host.process, Arc::new(NoAlarm));
         let (fiber, budget) = (Rc::new(Fiber::new(STACK_BYTES + HOST_STACK_BYTES)), Rc::new(budget));
         let (its, asked) = (fiber.clone(), budget.clone());
         runtime.set_interrupt_handler(Some(Box::new(move || {
@@ -143,9 +151,6 @@ impl Engine {
         let registered = Rc::default();
         let made = enter_with(&context, BRIEF_STACK_BYTES, |ctx| {
             let make = || -> Result<_> {
-                if !alarm.connect(&ctx) {
-                    tracing::warn!("JavaScript does not hear the clock: calls may have long turns");
-                }
                 errors::know_memory(&ctx, &memory)?;
                 slips::begin(&ctx)?;
                 globals::add(&ctx, &means)?;

@@ -86,7 +86,7 @@ fn a_call_that_takes_too_much_memory_or_depth_ends_and_others_go_on() {
             ("text", "string too long"),
             ("buffer", "out of memory"),
             ("deep", "Maximum call stack size exceeded"),
-            ("nested", "out of memory"),
+            ("nested", "brackets within each other"),
             ("bytes", "out of memory"),
         ] {
             let (code, message) = call(&functions, id, "").await.unwrap_err();

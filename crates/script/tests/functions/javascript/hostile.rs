@@ -1,4 +1,4 @@
-//! Hostile JavaScript: steps that take long, objects that change while the host reads them, code that calls the host
+//! Hostile JavaScript: objects that change while the host reads them, code that calls the host
 //! from within the host's own reading, and ways out of the machine.
 
 use std::time::Duration;
@@ -26,28 +26,6 @@ fn run(body: &str, call_time: Duration) -> Result<String, String> {
         assert_eq!(call(&functions, "fine", "").await, Ok::<_, (Code, String)>("fine".to_owned()), "{body}");
         told
     })
-}
-
-/// The engine itself looks at the time after some thousand steps: these are fewer, and each takes a millisecond or
-/// more.
-#[test]
-fn steps_that_take_long_count_as_their_time() {
-    let step = |given: &str, step: &str| {
-        let body = format!("{given}; let n = 0; for (let i = 0; i < 3000; i += 1) n += {step}; return 'done';");
-        assert_eq!(run(&body, Duration::from_millis(20)), Err(OVER.to_owned()), "{step}");
-    };
-    step("const a = 2n ** 1000000n - 1n, b = 2n ** 500000n - 1n", "a / b > 0n");
-    step("const a = 2n ** 1000000n - 1n, b = 2n ** 500000n - 1n", "a % b > 0n");
-    step("const a = 2n ** 500000n - 1n", "a * a > 0n");
-    step("", "3n ** 500000n > 0n");
-    step("const a = 2n ** 1000000n - 1n", "`${a}`.length");
-    step("const a = '9'.repeat(300000)", "BigInt(a) > 0n");
-    step("const a = 'x'.repeat(2 ** 24), b = 'x'.repeat(2 ** 24)", "a === b");
-    step("const a = 'x'.repeat(2 ** 24), b = 'x'.repeat(2 ** 24)", "a < b");
-    step("const a = '9'.repeat(2 ** 22)", "+a");
-    step("const a = new Array(500000).fill(1)", "[...a].length");
-    step("const o = Object.fromEntries(new Array(50000).fill(0).map((_, i) => ['k' + i, i]))", "({ ...o }).k1");
-    step("let o = {}; for (let i = 0; i < 200000; i += 1) o = Object.create(o)", "'x' in o");
 }
 
 #[test]
@@ -102,12 +80,12 @@ fn texts_of_players_have_few_brackets_within_each_other() {
     let echo = "return JSON.stringify(JSON.parse(payload));";
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let among_others = |depth: usize| format!(r#"[["a\"[[","{{"],{{"b":{}}}]"#, nested(depth));
-    for fine in [nested(2_000), among_others(1_998), format!("[{}]", vec!["[]"; 5_000].join(","))] {
+    for fine in [nested(10_000), among_others(9_998), format!("[{}]", vec!["[]"; 5_000].join(","))] {
         assert_eq!(answer(echo, &fine), Ok(fine));
     }
-    for deep in [nested(2_001), among_others(1_999), nested(100_000), "{\"a\":".repeat(50_000)] {
+    for deep in [nested(10_001), among_others(9_999), nested(100_000), "{\"a\":".repeat(50_000)] {
         let (_, told) = answer(echo, &deep).unwrap_err();
-        assert!(told.contains("more than 2000 brackets within each other"), "{told}");
+        assert!(told.contains("more than 10000 brackets within each other"), "{told}");
     }
 }
 
