@@ -40,7 +40,7 @@ const ORIGINAL: &[&str] = &[
 ];
 
 /// Ends of words that are no names of metrics, but end as those do.
-const NO_METRICS: &[&str] = &["proxy_count", "min_count", "max_count"];
+const NO_METRICS: &[&str] = &["proxy_count", "min_count", "max_count", "edge_count"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
