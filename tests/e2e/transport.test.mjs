@@ -135,7 +135,6 @@ onEveryServer("transport", (holder) => {
     test("an operation that is not built yet says so", async () => {
       const { client, session } = await newPlayer(server());
       for (const operation of [
-        () => client.listFriends(session),
         () => client.listGroups(session, "name"),
         () => client.listLeaderboardRecords(session, "board"),
         () => client.authenticateSteam("ticket", true),
