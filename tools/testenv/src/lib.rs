@@ -1,4 +1,4 @@
-//! Servers for tests: PostgreSQL and NATS, started on demand and thrown away; and fuzz targets.
+//! Servers for tests: PostgreSQL and NATS, started on demand and thrown away; fuzz targets; and reproducible numbers.
 //!
 //! A test gets the server of its process from [`Postgres::shared`], and an empty database of its own from
 //! [`Postgres::create_database`]. The server is the one named by `MUSTER_TEST_POSTGRES` (`cargo xtask test` starts one
@@ -10,12 +10,14 @@ pub mod fuzz;
 mod nats;
 mod postgres;
 mod programs;
+mod random;
 mod supervisor;
 
 pub use database::Database;
 pub use nats::{Nats, NatsPlace, NatsSettings, Proxy, free_ports, nats_server};
 pub use postgres::{Postgres, PostgresSettings, URL_VARIABLE};
 pub use programs::{Programs, check_strace, install};
+pub use random::Random;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};

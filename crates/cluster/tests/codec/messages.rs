@@ -275,7 +275,7 @@ every!(Audience, random,
     Audience::Only(_) => Audience::Only(any(random)),
 );
 every!(Down, random,
-    Down::Reply(..) => Down::Reply(random.next(), any(random)),
+    Down::Reply(..) => Down::Reply(random.number(), any(random)),
     Down::Refused { .. } => Down::Refused {
         stream: any(random),
         session: any(random),
@@ -309,12 +309,12 @@ every!(Down, random,
     Down::Taken { .. } => Down::Taken { partitions: partitions(random) },
     Down::Arrived { .. } => Down::Arrived { session: any(random), standing: any(random), hears: any(random) },
     Down::Rebound { .. } => Down::Rebound {
-        request: random.next(),
+        request: random.number(),
         stream: any(random),
         session: any(random),
         standing: any(random),
     },
-    Down::Misdirected { .. } => Down::Misdirected { request: random.next() },
+    Down::Misdirected { .. } => Down::Misdirected { request: random.number() },
     Down::Push { .. } => Down::Push {
         session: any(random),
         payload: any(random),
@@ -331,10 +331,10 @@ every!(LocalAudience, random,
 );
 every!(Delivery, random,
     Delivery::Reliable => Delivery::Reliable,
-    Delivery::Latest(_) => Delivery::Latest(random.next()),
-    Delivery::Once(_) => Delivery::Once(random.next()),
-    Delivery::Kept(_) => Delivery::Kept(random.next()),
-    Delivery::Again { .. } => Delivery::Again { number: random.next(), age_ms: random.next() as u32 },
+    Delivery::Latest(_) => Delivery::Latest(random.number()),
+    Delivery::Once(_) => Delivery::Once(random.number()),
+    Delivery::Kept(_) => Delivery::Kept(random.number()),
+    Delivery::Again { .. } => Delivery::Again { number: random.number(), age_ms: random.number() as u32 },
     Delivery::Droppable => Delivery::Droppable,
 );
 every!(Encoding, random, Encoding::Json => Encoding::Json, Encoding::Protobuf => Encoding::Protobuf);
@@ -440,7 +440,7 @@ fields!(Moved, random => Moved {
 });
 fields!(Partition, random => Partition::new(random.below(PARTITIONS.into()) as u16).unwrap());
 fields!(Epoch, random => Epoch(number(random)));
-fields!(RequestRef, random => RequestRef { place: any(random), id: random.next() });
+fields!(RequestRef, random => RequestRef { place: any(random), id: random.number() });
 fields!(Presence, random => Presence {
     session: any(random),
     session_id: any(random),
@@ -456,7 +456,7 @@ fields!(SessionRef, random => match random.below(8) {
     _ => SessionRef { place: any(random), key: any(random) },
 });
 fields!(SessionKey, random => SessionKey::from_number(match random.below(4) {
-    0 => random.next(),
+    0 => random.number(),
     _ => random.below(1_000) as u64,
 }));
 fields!(Place, random => match random.below(4) {
@@ -469,7 +469,7 @@ fields!(StreamKey, random => {
 });
 fields!(Uuid, random => match random.below(4) {
     0 => Uuid::nil(),
-    _ => Uuid::from_u64_pair(random.next(), random.next()),
+    _ => Uuid::from_u64_pair(random.number(), random.number()),
 });
 fields!(UserId, random => UserId(any(random)));
 fields!(SessionId, random => SessionId(any(random)));

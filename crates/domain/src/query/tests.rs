@@ -2,30 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use muster_testenv::Random;
 use serde_json::json;
 
 use super::*;
-
-/// A small seeded generator (SplitMix64).
-pub(super) struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = self.0;
-        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        value ^ (value >> 31)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
-}
 
 fn query(text: &str) -> Query {
     Query::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -302,7 +282,7 @@ fn random_query(random: &mut Random) -> String {
 #[test]
 fn the_index_finds_what_a_look_at_every_document_finds() {
     for seed in 0..60 {
-        let random = &mut Random(seed);
+        let random = &mut Random::new(seed);
         let mut index = if seed % 3 == 0 { Index::with_unindexed(&["m"]) } else { Index::new() };
         let mut documents: BTreeMap<u32, Document> = BTreeMap::new();
         let (slots, step) = (random.pick(&[10, 600, 3_000]), random.pick(&[1, 7, 5_000]));
@@ -338,7 +318,7 @@ fn the_index_finds_what_a_look_at_every_document_finds() {
 #[test]
 fn ranges_stay_exact_while_numbers_come_and_go() {
     for seed in 0..12 {
-        let random = &mut Random(seed);
+        let random = &mut Random::new(seed);
         let spread = random.pick(&[3, 200, 1_000_000]);
         let mut index = Index::new();
         // Some slots have no number, and may have had one before.

@@ -1,7 +1,9 @@
 //! Queries and documents made to cost as much as they can. Limits of work hold for each of them, and the index finds
 //! what a look at every document finds.
 
-use super::tests::{Random, matches, search};
+use muster_testenv::Random;
+
+use super::tests::{matches, search};
 use super::*;
 
 /// Expressions whose programs are large, or that keep many states alive.
@@ -64,7 +66,7 @@ pub(super) fn nasty_query(random: &mut Random) -> String {
 fn no_check_and_no_look_up_exceeds_its_limit() {
     let (mut limited, mut dearest) = (0, 0);
     for seed in 0..100 {
-        let random = &mut Random(seed);
+        let random = &mut Random::new(seed);
         let mut index = Index::new();
         let documents: Vec<Document> = (0..random.pick(&[3, 90])).map(|_| nasty_document(random)).collect();
         for (slot, document) in documents.iter().enumerate() {

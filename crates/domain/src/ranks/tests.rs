@@ -2,31 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use muster_testenv::Random;
+
 use super::{Best, LEAF_MAX, Place, Ranks};
 
-/// A small seeded generator (SplitMix64).
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut number = self.0;
-        number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        number ^ (number >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
-
 /// A place of few scores and subscores, so that many are equal.
-fn place(numbers: &mut Numbers, scores: u64) -> Place {
+fn place(numbers: &mut Random, scores: usize) -> Place {
     Place {
         score: i64::try_from(numbers.below(scores)).unwrap(),
         subscore: i64::try_from(numbers.below(3)).unwrap(),
-        owner: u128::from(numbers.below(5_000)),
+        owner: numbers.below(5_000) as u128,
     }
 }
 
@@ -38,13 +23,13 @@ fn in_order(model: &BTreeSet<Place>, best: Best) -> Vec<Place> {
     }
 }
 
-fn assert_equal(ranks: &Ranks, model: &BTreeSet<Place>, best: Best, numbers: &mut Numbers) {
+fn assert_equal(ranks: &Ranks, model: &BTreeSet<Place>, best: Best, numbers: &mut Random) {
     let expected = in_order(model, best);
     assert_eq!(ranks.len(), expected.len());
     assert_eq!(ranks.page(1, usize::MAX), expected);
     for _ in 0..20 {
-        let rank = usize::try_from(numbers.below(expected.len() as u64 + 2)).unwrap();
-        let limit = usize::try_from(numbers.below(150)).unwrap();
+        let rank = numbers.below(expected.len() + 2);
+        let limit = numbers.below(150);
         let window: Vec<_> = match rank.checked_sub(1) {
             Some(index) => expected.iter().skip(index).take(limit).copied().collect(),
             None => Vec::new(),
@@ -68,7 +53,7 @@ fn assert_equal(ranks: &Ranks, model: &BTreeSet<Place>, best: Best, numbers: &mu
 #[test]
 fn ranks_are_those_of_a_sorted_list() {
     for seed in 0..12 {
-        let mut numbers = Numbers(seed);
+        let mut numbers = Random::new(seed);
         let best = if seed % 2 == 0 { Best::Lowest } else { Best::Highest };
         let scores = [2, 40, 100_000][usize::try_from(seed % 3).unwrap()];
         let (mut ranks, mut model) = (Ranks::new(best), BTreeSet::new());
@@ -79,7 +64,7 @@ fn ranks_are_those_of_a_sorted_list() {
                     let place = place(&mut numbers, scores);
                     assert_eq!(ranks.insert(place), model.insert(place));
                 } else {
-                    let known = ranks.at(1 + usize::try_from(numbers.below(ranks.len() as u64 + 1)).unwrap());
+                    let known = ranks.at(1 + numbers.below(ranks.len() + 1));
                     let gone = known.unwrap_or_else(|| place(&mut numbers, scores));
                     assert_eq!(ranks.remove(&gone), model.remove(&gone));
                 }
@@ -118,16 +103,16 @@ fn the_ends_of_the_range_have_their_order() {
 fn a_record_takes_at_most_64_bytes() {
     let bytes_each = |ranks: &Ranks| ranks.bytes() / ranks.len();
     let records = 200_000;
-    let mut numbers = Numbers(7);
+    let mut numbers = Random::new(7);
     let (mut loaded, mut written) = (Ranks::new(Best::Highest), Ranks::new(Best::Highest));
     for number in 0..records {
         loaded.insert(Place { score: number, subscore: 0, owner: 1 });
-        written.insert(Place { score: i64::try_from(numbers.next() >> 1).unwrap(), subscore: 0, owner: 1 });
+        written.insert(Place { score: i64::try_from(numbers.number() >> 1).unwrap(), subscore: 0, owner: 1 });
     }
     assert!(bytes_each(&loaded) <= 36, "{}", bytes_each(&loaded));
     assert!(bytes_each(&written) <= 64, "{}", bytes_each(&written));
     for _ in 0..records * 9 / 10 {
-        let any = written.at(1 + usize::try_from(numbers.below(written.len() as u64)).unwrap()).unwrap();
+        let any = written.at(1 + numbers.below(written.len())).unwrap();
         assert!(written.remove(&any));
     }
     assert!(bytes_each(&written) <= 4 * 64, "{}", bytes_each(&written));

@@ -1,35 +1,10 @@
-//! A small seeded generator, and arbitrary values of every type of field. The same seed always gives the same values.
+//! Arbitrary values of every type of field. The same seed always gives the same values.
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+pub use muster_testenv::Random;
 use muster_wire::Timestamp;
-
-/// A SplitMix64 generator.
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = self.0;
-        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        value ^ (value >> 31)
-    }
-
-    /// A number from 0 to `bound - 1`.
-    pub fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.next() % bound as u64).unwrap_or_default()
-    }
-
-    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len())]
-    }
-}
 
 /// A type whose arbitrary values can be generated.
 pub trait Arbitrary {
@@ -51,7 +26,7 @@ macro_rules! arbitrary_integer {
                     1 => <$type>::MIN,
                     2 => <$type>::MAX,
                     3 => random.below(5) as $type,
-                    _ => random.next() as $type,
+                    _ => random.number() as $type,
                 }
             }
         }
@@ -66,7 +41,7 @@ impl Arbitrary for f64 {
             0 => random.pick(&[0.0, -0.0, 1.5, f64::MAX, f64::MIN_POSITIVE, f64::INFINITY, f64::NEG_INFINITY]),
             1 => random.below(1000) as f64,
             // NaN is left out, because it does not equal itself.
-            _ => Some(f64::from_bits(random.next())).filter(|value| !value.is_nan()).unwrap_or(0.1),
+            _ => Some(f64::from_bits(random.number())).filter(|value| !value.is_nan()).unwrap_or(0.1),
         }
     }
 }
@@ -81,7 +56,7 @@ impl Arbitrary for String {
 
 impl Arbitrary for Bytes {
     fn arbitrary(random: &mut Random) -> Self {
-        (0..random.below(20)).map(|_| random.next().to_le_bytes()[0]).collect()
+        (0..random.below(20)).map(|_| random.number().to_le_bytes()[0]).collect()
     }
 }
 

@@ -14,7 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-pub use mutate::Random;
+use crate::random::Random;
 
 /// Variable with the number of seconds for which each target runs, in place of its own number of inputs.
 pub const SECONDS_VARIABLE: &str = "MUSTER_FUZZ_SECONDS";

@@ -1,31 +1,6 @@
 //! Changes of inputs, from a seeded generator.
 
-/// A SplitMix64 generator.
-pub struct Random(u64);
-
-impl Random {
-    /// A generator of the numbers that follow from this seed.
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// The next number.
-    pub fn number(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        mixed(self.0)
-    }
-
-    /// A number below `bound`, which is not zero.
-    pub fn below(&mut self, bound: usize) -> usize {
-        usize::try_from(self.number() % bound as u64).unwrap_or_default()
-    }
-}
-
-fn mixed(value: u64) -> u64 {
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
-}
+use crate::random::{Random, mixed};
 
 /// A number that stands for these bytes in names of files.
 pub(super) fn hash(bytes: &[u8]) -> u64 {

@@ -203,7 +203,7 @@ fn who_takes_over_does_what_the_former_owner_would_have_done() {
             // already.
             now += random.pick(&[1, 1, 1, 5, 40, 120]);
             assert_same(seed, step, &mut plain, &mut moved, now, |plane, now, out| plane.turn(now, out));
-            let asked = random.next();
+            let asked = random.number();
             let at = now;
             assert_same(seed, step, &mut plain, &mut moved, now, |plane, now, out| {
                 let (from, up) = scene.ask(step, at, &mut Random::new(asked));

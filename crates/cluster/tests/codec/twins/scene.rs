@@ -169,7 +169,7 @@ impl Scene {
             0..3 => {
                 let template = self.templates[random.below(self.templates.len())].clone();
                 let fresh = self.rooms[6 + random.below(ROOMS - 6)];
-                let (size, random) = (random.pick(&[None, Some(2), Some(3)]), random.next() as u32);
+                let (size, random) = (random.pick(&[None, Some(2), Some(3)]), random.number() as u32);
                 let what = rooms::Placement { template, size, fresh, random, tried: Vec::new() };
                 MessageToRoomOwner::Placement(rooms::Request { caller, reply_to, what })
             }
