@@ -106,6 +106,17 @@ impl<C: fmt::Debug> fmt::Display for Violation<C> {
     }
 }
 
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome<C = Check> {
+    /// The first violation, if there was one.
+    pub violation: Option<Violation<C>>,
+    /// Number of steps: each simulation says what a step is.
+    pub steps: u64,
+    /// A hash of everything that happened; equal hashes mean equal runs.
+    pub hash: u64,
+}
+
 /// The result of checked work.
 pub type Checked<T = (), C = Check> = Result<T, Violation<C>>;
 

@@ -26,7 +26,7 @@ use crate::frames::{Encoder, Say, StreamId, Version};
 use crate::model::{Messages, Order, Tie};
 use crate::scenario::{Scenario, Who};
 use crate::trace::Trace;
-use crate::violation::{Check, Checked, Violation, ensure};
+use crate::violation::{Check, Checked, Outcome, ensure};
 use parties::{OpenPartyRequest, PartyAnswer, PartyTie};
 use rooms::{OpenRoomRequest, RoomWorld};
 use tickets::{FollowUp, OpenTicketRequest, Ticket};
@@ -147,17 +147,6 @@ enum NextEvent {
     Enter(usize),
     /// The step at this position of `follow_ups` is taken.
     FollowUp(usize),
-}
-
-/// The result of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// A hash of everything that happened; equal hashes mean equal runs.
-    pub hash: u64,
-    /// Number of steps that planes made.
-    pub steps: u64,
-    /// The first violation, if there was one.
-    pub violation: Option<Violation>,
 }
 
 /// The number of steps within which a world must come to rest when sessions do nothing more.

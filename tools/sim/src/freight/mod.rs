@@ -31,15 +31,7 @@ impl Check {
 /// A promise that was broken.
 pub type Violation = crate::violation::Violation<Check>;
 
-/// The result of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// The first violation, if there was one.
-    pub violation: Option<Violation>,
-    /// Number of messages that arrived.
-    pub steps: u64,
-    /// A hash of everything that happened.
-    pub hash: u64,
-}
+/// The result of a run. Its steps are messages that arrived.
+pub type Outcome = crate::violation::Outcome<Check>;
 
 type Checked = crate::violation::Checked<(), Check>;

@@ -29,8 +29,7 @@ use crate::frames::{Encoder, StreamId, Version};
 use crate::model::{Messages, Order, Tie};
 use crate::scenario::{Who, pick};
 use crate::trace::Trace;
-use crate::violation::{Check, Checked, Violation, ensure};
-use crate::world::Outcome;
+use crate::violation::{Check, Checked, Outcome, Violation, ensure};
 
 /// Time between passes of the matchmaker. It is longer than anything else takes, so that passes happen only when an act
 /// moves the clock that far.
