@@ -2,13 +2,9 @@
 //! nodes are not acknowledged. On a node that has a way, each of these checks is the look at one flag.
 
 use muster_domain::{Error, ErrorKind, Result};
-use muster_live::plane::{Reply, Up};
 use muster_live::{Plane, StreamKey};
 
 use crate::live::Live;
-
-/// The largest number of presences that one question for members on other nodes answers.
-const PAGE: usize = 1_000;
 
 impl Live {
     /// Checks that something new may be made here: a room, a party, a match, a ticket.
@@ -58,21 +54,7 @@ impl Live {
         if owner.node() != node {
             return false;
         }
-        let mut skip = 0;
-        loop {
-            let stream = stream.clone();
-            let reply = self.ask(|plane, now, request, out| {
-                let list = Up::List { request, stream, with_hidden: true, skip, limit: PAGE };
-                plane.ask_place(now, owner, list, out);
-            });
-            let Some(Reply::Presences(found, total)) = reply.await else { return false };
-            if found.iter().any(|presence| presence.session.place.node() != node) {
-                return false;
-            }
-            skip += found.len();
-            if found.is_empty() || skip >= total {
-                return true;
-            }
-        }
+        let present = self.list_stream(stream, usize::MAX).await;
+        present.is_ok_and(|present| present.iter().all(|presence| presence.session.place.node() == node))
     }
 }
