@@ -34,13 +34,13 @@ const NO_METADATA: &str = "{}";
 /// Change of one edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeStep {
-    /// It stays as it is, or stays away.
+    /// The edge stays as it is, or stays away.
     Keep,
-    /// It is made with this state.
+    /// A new edge is made with this state.
     Make(FriendState),
-    /// It gets this state.
+    /// The edge gets this state.
     Set(FriendState),
-    /// It goes.
+    /// The edge goes.
     Remove,
 }
 
@@ -252,7 +252,10 @@ impl Befriending<'_> {
     }
 }
 
-fn somebody(changed: FriendsChanged) -> Result<FriendsChanged> {
+/// Checks that a request named somebody.
+///
+/// Errors: `InvalidArgument` otherwise.
+pub fn somebody(changed: FriendsChanged) -> Result<FriendsChanged> {
     if changed.is_any_known { Ok(changed) } else { Err(Error::invalid("There is no user of these names.")) }
 }
 
@@ -264,7 +267,7 @@ fn check_metadata(metadata: &str) -> Result<()> {
     require_object("metadata", metadata)
 }
 
-/// Whether these limits and this place are of a listing for a client or for game code.
+/// Lengths of pages of listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FriendPages {
     default: i32,

@@ -118,6 +118,13 @@ pub enum FriendChangeKind {
     Annotate(String),
 }
 
+impl FriendChangeKind {
+    /// Whether such a change may make edges.
+    pub fn makes_edges(&self) -> bool {
+        matches!(self, Self::Add(_) | Self::Block)
+    }
+}
+
 /// Outcome of a change of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FriendOutcome {

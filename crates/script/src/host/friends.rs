@@ -8,7 +8,7 @@ use muster_domain::friends::{self, Befriending, FriendPages, FriendsChanged, Nam
 use muster_domain::ids::UserId;
 use muster_domain::limits::FRIEND_SERVER_PAGE_DEFAULT;
 use muster_domain::ports::friends::{Friend, FriendOfFriend};
-use muster_domain::{Error, ErrorKind, Result};
+use muster_domain::{ErrorKind, Result};
 
 use super::accounts::{USER, of_user};
 use super::records::{object, of_json, of_time, record, texts};
@@ -132,7 +132,8 @@ pub(super) static FUNCTIONS: &[HostFunction] = &[
         run: Run::Later(|host, mut arguments| {
             Box::pin(async move {
                 let Some(asked) = Asked::read(&mut arguments)? else { return Ok(Value::Nil) };
-                asked.change(&host, async |user, named| user.delete(named).await).await
+                let delete = async |user: Befriending<'_>, named| friends::somebody(user.delete(named).await?);
+                asked.change(&host, delete).await
             })
         }),
         ..ROW
@@ -216,9 +217,6 @@ impl Asked {
         let Self { user_id, username, named } = self;
         let writes = host.keyed_writes();
         let changed = change(befriending(host, &writes, user_id, &username), named).await?;
-        if !changed.is_any_known {
-            return Err(Error::invalid("There is no user of these names."));
-        }
         host.players.notify(changed.notifications).await;
         for stream in api::direct_streams(user_id, changed.blocked) {
             host.players.close_stream(&stream).await?;

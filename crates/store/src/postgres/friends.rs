@@ -224,7 +224,7 @@ async fn look(connection: &PooledConnection, change: &FriendChange) -> Result<Kn
         let edge = (UserId(row.try_get(0)?), UserId(row.try_get(1)?));
         known.edges.insert(edge, state(row.try_get::<_, i16>(2)?.into())?);
     }
-    if matches!(change.kind, FriendChangeKind::Add(_) | FriendChangeKind::Block) {
+    if change.kind.makes_edges() {
         for row in connection.query(LAST, &[&all]).await? {
             known.positions.insert(UserId(row.try_get(0)?), row.try_get(1)?);
         }

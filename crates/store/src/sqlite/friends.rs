@@ -202,13 +202,21 @@ fn look(connection: &Connection, change: &FriendChange) -> Result<KnownUsers> {
                 known.edges.insert(edge, state(number)?);
             }
         }
-        for each in FriendState::ALL {
-            let last = one(connection, LAST, (user_id.0, each.number()), |row| row.get::<_, Option<i64>>(0))?;
-            if let Some(last) = last.flatten() {
-                let highest = known.positions.entry(user_id).or_insert(last);
-                *highest = last.max(*highest);
-            }
+        if change.kind.makes_edges()
+            && let Some(last) = last_position(connection, user_id)?
+        {
+            known.positions.insert(user_id, last);
         }
     }
     Ok(known)
+}
+
+/// The highest position among the edges of a user. Each state is looked up along the index.
+fn last_position(connection: &Connection, user_id: UserId) -> Result<Option<i64>> {
+    let mut highest = None;
+    for state in FriendState::ALL {
+        let last = one(connection, LAST, (user_id.0, state.number()), |row| row.get::<_, Option<i64>>(0))?;
+        highest = highest.max(last.flatten());
+    }
+    Ok(highest)
 }
