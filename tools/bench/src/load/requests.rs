@@ -87,6 +87,13 @@ pub fn socket_upgrade(address: SocketAddr, token: &str, format: Format) -> Vec<u
     .into_bytes()
 }
 
+/// A text as it may stand in a query: all bytes but letters and digits in their hexadecimal form.
+pub fn escaped(text: &str) -> String {
+    let escape =
+        |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(escape).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use super::errands::{Keeper, expect_ok};
 use super::town::{Neighbour, Town};
 use crate::load::Fault;
 use crate::load::http::HttpAnswer;
-use crate::load::requests;
+use crate::load::requests::{self, escaped};
 use crate::load::stamp::{Origin, Stamp};
 
 /// Objects that are asked for together.
@@ -72,11 +72,6 @@ async fn check_history(town: &Town, reader: &mut Keeper, house: &[Rc<Neighbour>]
         }
     }
     Ok(())
-}
-
-/// A cursor as it may stand in a query.
-fn escaped(cursor: &str) -> String {
-    cursor.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D")
 }
 
 #[derive(Deserialize)]

@@ -11,7 +11,7 @@ use super::raid::{Attack, Raid};
 use super::resident_sign_in;
 use crate::load::Fault;
 use crate::load::http::HttpConnection;
-use crate::load::requests::{DeviceSignIn, call, email_sign_in, fresh_device_id, rpc};
+use crate::load::requests::{DeviceSignIn, call, email_sign_in, escaped, fresh_device_id, rpc};
 use crate::options::Kind;
 use crate::scenario::sockets;
 
@@ -126,11 +126,4 @@ impl Caller {
             _ => get("/v2/account"),
         }
     }
-}
-
-/// A text as it may stand in a query: all bytes but letters and digits in their hexadecimal form.
-fn escaped(text: &str) -> String {
-    let escape =
-        |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    text.bytes().map(escape).collect()
 }
