@@ -17,8 +17,8 @@ pub async fn tell(admission: Arc<SharedAdmission>) {
     loop {
         look.tick().await;
         let offenders = admission.take_offenders();
+        let others = offenders.len().saturating_sub(LINES_MAX);
         for offender in offenders.iter().take(LINES_MAX) {
-            let others = offenders.len().saturating_sub(LINES_MAX);
             tracing::warn!(
                 address = %offender.address,
                 limit = offender.limit,

@@ -1,9 +1,8 @@
 //! Asking somebody for a direct conversation: how often one user may, so that nobody floods the others with requests.
 //!
 //! A user has a number of requests that comes back with time (the generic cell rate algorithm), and one that its
-//! receiver
-//! has not deleted stands for all further ones to the same receiver for a while. The first is known to one process
-//! only, the second to the database.
+//! receiver has not deleted stands for all further ones to the same receiver for a while. The first is known to one
+//! process only, the second to the database.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{MutexGuard, PoisonError};

@@ -21,7 +21,7 @@
   const EXPANSION_MAX = 268_435_456;
   // Limit on the brackets within each other of a text in JSON. For each bracket that it writes, QuickJS compares the
   // object with all around it.
-  const JSON_DEPTH_MAX = 10_000;
+  const PARSED_DEPTH_MAX = 10_000;
   // Number of characters and places worked on, after which the time is looked at.
   const WORK_MAX = 1_000_000;
 
@@ -497,8 +497,8 @@
     return error;
   };
   const shallow = (text) => {
-    if (text.length > JSON_DEPTH_MAX && isDeeper(text, JSON_DEPTH_MAX)) {
-      throw new RangeErrorOfHost(`parse: the text has more than ${JSON_DEPTH_MAX} brackets within each other`);
+    if (text.length > PARSED_DEPTH_MAX && isDeeper(text, PARSED_DEPTH_MAX)) {
+      throw new RangeErrorOfHost(`parse: the text has more than ${PARSED_DEPTH_MAX} brackets within each other`);
     }
   };
   const written = {

@@ -1,5 +1,5 @@
 //! Passes messages between shards of different nodes: from the lanes of shards to the links between nodes, and back.
-//! What is packed how, [`muster_cluster::freight`] knows.
+//! [`muster_cluster::freight`] packs and unpacks them.
 
 use std::collections::HashMap;
 use std::sync::Arc;

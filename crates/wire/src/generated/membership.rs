@@ -73,8 +73,8 @@ pub struct Node {
     /// Whether the node keeps recovery data of parties. Absent if the node does not tell it.
     #[prost(bool, optional, tag = "15")]
     pub recovers_parties: ::core::option::Option<bool>,
-    /// What the node does about seals: 1 writes them and reads nothing without, 2 writes them and reads both, 3 writes
-    /// none and reads both. 0 if the node does not tell it.
+    /// The node's use of seals: 1 writes them and reads nothing without, 2 writes them and reads both, 3 writes none and
+    /// reads both. 0 if the node does not tell it.
     #[prost(uint32, tag = "16")]
     pub seals: u32,
 }

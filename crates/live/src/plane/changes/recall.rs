@@ -3,9 +3,8 @@
 //! from there.
 //!
 //! When a node has gone, the owners of chats ask for the messages that the database kept lately and tell them again;
-//! each place leaves out those that it had. An owner that takes a chat over does so
-//! before it goes on, so that its sessions hear what was said before ahead of what is said then. Changes and removals
-//! of messages are not told again.
+//! each place leaves out those that it had. An owner that takes a chat over does so before it goes on, so that its
+//! sessions hear what was said before ahead of what is said then. Changes and removals of messages are not told again.
 
 use std::collections::BTreeSet;
 
